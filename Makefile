@@ -1,0 +1,31 @@
+# Two commands do everything, set-up included: make demo, make test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test setup clean
+
+demo: $(READY)
+	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 4 \
+		"How do I hire great employees?" \
+		"What is the best way to learn a new language?" \
+		"The company said on Tuesday that it would cut 500 jobs."
+
+test: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pytest
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "refdec needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) build dist outputs .mypy_cache .ruff_cache .pytest_cache .hypothesis
