@@ -1,0 +1,28 @@
+"""Which way a language model reads, and the one place where ids are reversed.
+
+Ids are in text order (left to right) everywhere in refdec except inside a call to a `LanguageModel`,
+which takes and gives them in its own reading order. `Direction.arrange` leads from one to the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+
+class Direction(Enum):
+    """The order in which a model reads a text."""
+
+    FORWARD = "forward"
+    BACKWARD = "backward"
+
+    @property
+    def opposite(self) -> Direction:
+        return Direction.BACKWARD if self is Direction.FORWARD else Direction.FORWARD
+
+    def arrange(self, items: Sequence[Item]) -> list[Item]:
+        """Turn text order into this direction's reading order, or reading order back into text order."""
+        return list(items) if self is Direction.FORWARD else list(items)[::-1]

@@ -1,0 +1,174 @@
+"""Model files: which are there, which are refused, and how they become a `transformers` model.
+
+A model is a directory: `config.json`, safetensors, a tokenizer. Weights may be stored as int8 with one float
+scale a row (`name` and `name.scale`), as the embedded pair is. Knows nothing of directions or of text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+from transformers.utils import logging as transformers_logging
+
+from refdec.errors import ModelError
+
+CHECKSUMS = "SHA256SUMS"
+HUB_FILES = ["*.safetensors", "*.safetensors.index.json", "config.json", "tokenizer*", "*.model", "vocab*", "merges*"]
+HUB_FILES += ["special_tokens_map.json", "added_tokens.json", CHECKSUMS]
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
+
+
+def locate(name: str | Path) -> Path:
+    """The directory that a path or a hub id stands for; a hub id is fetched into the hub's own cache."""
+    path = Path(name).expanduser()
+    if path.is_dir():
+        return path
+    if path.exists():
+        raise ModelError(f"{path} is a file; name the directory that holds config.json and the weights.")
+    if isinstance(name, Path) or name.count("/") > 1 or name.startswith((".", "/", "~")):
+        raise ModelError(f"There is no directory {path}. Name a model directory or a hub id such as owner/model.")
+    try:
+        from huggingface_hub import snapshot_download
+
+        return Path(snapshot_download(name, allow_patterns=HUB_FILES))
+    except Exception as error:  # the hub client has a dozen ways to say no
+        raise ModelError(
+            f"{name} is no directory here, and fetching it from the model hub failed ({_first_line(error)}). "
+            "Check the name and the network, or download it first and name its directory."
+        ) from error
+
+
+def load_model(directory: Path, device: torch.device) -> PreTrainedModel:
+    """The causal language model in a directory, in float32."""
+    refuse_unsafe(directory)
+    verify_checksums(directory)
+    config = _load_config(directory)
+    weights = sorted(directory.glob("*.safetensors"))
+    try:
+        quantised = _read_int8(weights)
+        with _quietly():
+            model = _build(directory, config, quantised)
+    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
+        raise ModelError(
+            f"The weights in {directory} cannot be read ({_first_line(error)}). Fetch or export them again."
+        ) from error
+    return model.to(device)
+
+
+def refuse_unsafe(directory: Path) -> None:
+    """Nothing here runs code from a model: no pickles, no Python beside the weights."""
+    config = _read_json(directory / "config.json")
+    if "auto_map" in config:
+        raise ModelError(
+            f"The model in {directory} asks to run code of its own (auto_map in config.json), which refdec never does. "
+            "Use a model of an architecture that transformers knows."
+        )
+    if not any(directory.glob("*.safetensors")):
+        pickles = sorted(path.name for pattern in PICKLES for path in directory.glob(pattern))
+        if pickles:
+            raise ModelError(
+                f"The weights in {directory} are pickled ({pickles[0]}), and a pickle can run any code. "
+                "Convert them to safetensors (model.save_pretrained does) and load that."
+            )
+        raise ModelError(f"There are no *.safetensors weights in {directory}. Name a directory that has them.")
+
+
+def verify_checksums(directory: Path) -> None:
+    """Every file that SHA256SUMS in the directory lists must be there, byte for byte."""
+    listing = directory / CHECKSUMS
+    if not listing.is_file():
+        return
+    for line in listing.read_text().splitlines():
+        expected, _, name = line.partition("  ")
+        path = directory / name
+        if not path.is_file():
+            raise ModelError(f"{path} is missing, though {listing.name} lists it. Install or fetch the model again.")
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != expected:
+                raise ModelError(
+                    f"{path} is not what {listing.name} says it should be (its SHA-256 differs): it is damaged or was "
+                    "changed. Install or fetch the model again."
+                )
+
+
+def _load_config(directory: Path) -> PreTrainedConfig:
+    try:
+        config = AutoConfig.from_pretrained(str(directory), trust_remote_code=False, local_files_only=True)
+    except (ValueError, OSError, KeyError) as error:
+        raise ModelError(f"{directory / 'config.json'} cannot be used ({_first_line(error)}).") from error
+    if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
+        raise ModelError(
+            f"The model in {directory} is a {config.model_type}, which is no causal language model. "
+            "refdec needs one that predicts the next token."
+        )
+    return config
+
+
+def _read_int8(weights: list[Path]) -> dict[str, torch.Tensor] | None:
+    """The dequantised weights, or None where the files hold ordinary floating point."""
+    stored: dict[str, torch.Tensor] = {}
+    for path in weights:
+        with safe_open(str(path), framework="pt") as file:
+            names = set(file.keys())
+            if not any(f"{name}.scale" in names for name in names):
+                return None
+            stored.update((name, file.get_tensor(name)) for name in names)
+    return {
+        name: tensor.float() * stored[f"{name}.scale"][:, None] if f"{name}.scale" in stored else tensor
+        for name, tensor in stored.items()
+        if not name.endswith(".scale")
+    }
+
+
+def _build(directory: Path, config: PreTrainedConfig, state: dict[str, torch.Tensor] | None) -> PreTrainedModel:
+    source = str(directory) if state is None else None
+    options: dict[str, Any] = {"local_files_only": True} if state is None else {"state_dict": state}
+    model, report = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
+        source, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
+    )
+    lacking = sorted(report["missing_keys"]) + sorted(str(key) for key in report["mismatched_keys"])
+    if lacking:
+        raise ValueError(f"{len(lacking)} tensors are missing or of another shape, {lacking[0]} for one")
+    return model
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ModelError(
+            f"There is no {path.name} in {path.parent}. Name a model directory, see docs/models.md."
+        ) from None
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path} cannot be read ({_first_line(error)}). Fetch the model again.") from error
+    if not isinstance(content, dict):
+        raise ModelError(f"{path} does not hold a JSON object. Fetch the model again.")
+    return content
+
+
+@contextmanager
+def _quietly() -> Iterator[None]:
+    """Without the loading bars and notices of transformers, which are put back afterwards."""
+    bars, level = transformers_logging.is_progress_bar_enabled(), transformers_logging.get_verbosity()
+    transformers_logging.disable_progress_bar()
+    transformers_logging.set_verbosity_error()
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0].rstrip(".") if lines else type(error).__name__

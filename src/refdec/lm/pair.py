@@ -1,0 +1,186 @@
+"""Two language models that read in opposite directions and share a tokenizer, and how they are loaded.
+
+A pair is refused here, once, rather than giving odd text later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from tokenizers import Tokenizer
+from transformers import AutoTokenizer, PreTrainedModel
+
+from refdec.errors import ModelError
+from refdec.lm.direction import Direction
+from refdec.lm.files import CHECKSUMS, load_model, locate, verify_checksums
+from refdec.lm.protocol import LanguageModel
+from refdec.lm.tokens import Tokens
+from refdec.lm.transformers_lm import TransformersLM
+
+EMBEDDED = Path(__file__).resolve().parent.parent / "pretrained" / "pair-v0"
+
+PROBE = (
+    "The library on the corner opens at nine in the morning, but most people come after lunch. They sit by the "
+    "window with a cup of coffee and read the newspaper, or they look for a book that a friend told them about. "
+    "When it rains, there is not a single free chair, and nobody seems to mind."
+)
+"""A plain paragraph on which a model shows which way it reads: the right order is far less surprising."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A forward and a backward model over one vocabulary."""
+
+    forward: LanguageModel
+    backward: LanguageModel
+    tokens: Tokens
+    name: str  # goes into every signature
+
+    def reading(self, direction: Direction) -> LanguageModel:
+        return self.forward if direction is Direction.FORWARD else self.backward
+
+    @cached_property
+    def window(self) -> int:
+        return min(self.forward.window, self.backward.window)
+
+
+def load_pair(
+    forward: str | Path | None = None,
+    backward: str | Path | None = None,
+    *,
+    device: str | torch.device | None = None,
+) -> Pair:
+    """Load a pair of models.
+
+    Without arguments, the pair that comes with the package. With one, a directory that holds `forward/`,
+    `backward/` and `tokenizer.json`. With two, any forward and backward model with the same tokenizer, each a
+    directory or a hub id. `device` is a torch device; by default a CUDA GPU where there is one.
+    """
+    where = _choose_device(device)
+    if backward is None:
+        home = EMBEDDED if forward is None else _pair_directory(Path(forward))
+        verify_checksums(home)
+        directories = (home / "forward", home / "backward")
+        tokenizer_homes = (home, home)
+        name = f"{home.name}:{_digest(home)}"
+    else:
+        if forward is None:
+            raise ModelError("A backward model was named without a forward one. Name both, or neither.")
+        directories = tokenizer_homes = (locate(forward), locate(backward))
+        name = "+".join(f"{directory.name}:{_digest(directory)}" for directory in directories)
+    models = tuple(load_model(directory, where) for directory in directories)
+    tokenizers = tuple(_load_tokenizer(home) for home in tokenizer_homes)
+    return make_pair(models[0], models[1], tokenizers[0], tokenizers[1], name)
+
+
+def make_pair(
+    forward: PreTrainedModel,
+    backward: PreTrainedModel,
+    forward_tokenizer: Tokenizer,
+    backward_tokenizer: Tokenizer,
+    name: str,
+) -> Pair:
+    """Put two loaded models together, or say why they are no pair."""
+    starts = [_start_token(model) for model in (forward, backward)]
+    tokens, other = Tokens(forward_tokenizer, starts[0]), Tokens(backward_tokenizer, starts[1])
+    if tokens.fingerprint != other.fingerprint:
+        raise ModelError(
+            f"The forward and backward models do not share a tokenizer (vocabularies of {tokens.vocabulary} and "
+            f"{other.vocabulary} entries). Load a matching pair, see docs/models.md."
+        )
+    models = {
+        direction: TransformersLM(model, direction, start)
+        for direction, model, start in zip(Direction, (forward, backward), starts, strict=True)
+    }
+    for direction, model in models.items():
+        if model.vocabulary < tokens.vocabulary:
+            raise ModelError(
+                f"The {direction.value} model knows {model.vocabulary} tokens and its tokenizer has "
+                f"{tokens.vocabulary}: they do not belong together. See docs/models.md."
+            )
+        check_direction(model, tokens)
+    return Pair(models[Direction.FORWARD], models[Direction.BACKWARD], tokens, name)
+
+
+def check_direction(model: LanguageModel, tokens: Tokens) -> None:
+    """Refuse a model that finds text more surprising in its own reading order than in the opposite one."""
+    probe = tokens.encode(PROBE)[: model.window]
+    own, opposite = (loss(model, direction.arrange(probe)) for direction in (model.direction, model.direction.opposite))
+    if not own < opposite:
+        raise ModelError(
+            f"The model given as {model.direction.value} does not read that way: its loss on an English paragraph is "
+            f"{own:.2f} nats a token read {model.direction.value}, {opposite:.2f} the other way. Were the two models "
+            "swapped? See docs/models.md."
+        )
+
+
+def loss(model: LanguageModel, ids: Sequence[int]) -> float:
+    """Nats a token for ids in the order given."""
+    scored = model.score(model.read([[]]), torch.tensor([list(ids)], device=model.device))
+    return -float(scored.mean())
+
+
+def _choose_device(device: str | torch.device | None) -> torch.device:
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.empty(1, device=chosen)
+    except (RuntimeError, AssertionError) as error:
+        raise ModelError(f"There is no device {str(device)!r} here ({str(error).splitlines()[0]}). Try cpu.") from error
+    return chosen
+
+
+def _pair_directory(home: Path) -> Path:
+    if not home.is_dir():
+        raise ModelError(f"There is no directory {home}. Name one that holds forward/, backward/ and tokenizer.json.")
+    for part in ("forward", "backward"):
+        if not (home / part).is_dir():
+            raise ModelError(
+                f"{home} has no {part}/ directory. One name stands for a directory with forward/, backward/ and "
+                "tokenizer.json; for two separate models, name both."
+            )
+    return home
+
+
+def _load_tokenizer(directory: Path) -> Tokenizer:
+    path = directory / "tokenizer.json"
+    try:
+        if path.is_file():
+            return Tokenizer.from_file(str(path))
+        fast = AutoTokenizer.from_pretrained(str(directory), use_fast=True, trust_remote_code=False)
+        tokenizer: Tokenizer = fast.backend_tokenizer
+        return tokenizer
+    except Exception as error:  # tokenizers raises a bare Exception for a damaged file
+        raise ModelError(f"There is no usable tokenizer in {directory}; tokenizer.json should be there.") from error
+
+
+def _start_token(model: PreTrainedModel) -> int:
+    config = model.config.get_text_config()
+    for value in (config.bos_token_id, config.eos_token_id):
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, int):
+            return value
+    raise ModelError(
+        f"The {config.model_type} configuration names neither bos_token_id nor eos_token_id, so nothing marks the "
+        "start of a document. Set one in config.json."
+    )
+
+
+def _digest(directory: Path) -> str:
+    """A few characters that change when the weights do."""
+    listing = directory / CHECKSUMS
+    if listing.is_file():  # verified already: what it says is what is there
+        return hashlib.sha256(listing.read_bytes()).hexdigest()[:8]
+    summary = hashlib.sha256()
+    for path in sorted(directory.rglob("*.safetensors")):
+        summary.update(path.name.encode())
+        with path.open("rb") as file:
+            summary.update(hashlib.file_digest(file, "sha256").digest())
+    return summary.hexdigest()[:8]

@@ -1,0 +1,65 @@
+"""The tokenizer that both models of a pair share, and what the algorithm must know of its entries.
+
+Text in, ids in text order out, and back. Knows nothing of models or tasks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tokenizers import Tokenizer
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A `tokenizers.Tokenizer` with the questions that refdec asks of it."""
+
+    tokenizer: Tokenizer = field(repr=False)
+    start: int  # the id that stands before a document, whichever way it is read
+
+    def encode(self, text: str) -> list[int]:
+        return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
+
+    def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Ids, and for each the characters of the text that it covers."""
+        encoding = self.tokenizer.encode(text, add_special_tokens=False)
+        return list(encoding.ids), [(int(begin), int(end)) for begin, end in encoding.offsets]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    @property
+    def vocabulary(self) -> int:
+        return int(self.tokenizer.get_vocab_size(with_added_tokens=True))
+
+    def containing(self, characters: str) -> frozenset[int]:
+        """The ids whose text has one of these characters."""
+        return frozenset(
+            index for index, text in enumerate(self._texts) if any(character in text for character in characters)
+        )
+
+    @cached_property
+    def longest(self) -> int:
+        """Characters of the longest entry."""
+        return max(len(text) for text in self._texts)
+
+    @cached_property
+    def special(self) -> frozenset[int]:
+        """Ids that are marks for the model rather than text."""
+        added = self.tokenizer.get_added_tokens_decoder()
+        return frozenset(index for index, token in added.items() if token.special) | {self.start}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Equal for tokenizers that give every text the same ids."""
+        definition = json.loads(self.tokenizer.to_str())
+        parts = {name: definition.get(name) for name in ("normalizer", "pre_tokenizer", "model", "added_tokens")}
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:16]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [self.tokenizer.decode([index], skip_special_tokens=False) for index in range(self.vocabulary)]
