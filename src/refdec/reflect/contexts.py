@@ -1,0 +1,60 @@
+"""Sampling the contexts a source could stand in, and reading the source from each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import torch
+
+from refdec.lm.protocol import LanguageModel
+from refdec.reflect.sample import sample
+from refdec.reflect.side import FramedIds, Side
+
+Ids = tuple[int, ...]
+
+
+def tokens_at_once(model: LanguageModel) -> int:
+    """How many tokens one pass may hold, so that its logits and cache stay within a gigabyte or so."""
+    return 1 << 13 if model.device.type == "cpu" else 1 << 16
+
+
+def sample_contexts(side: Side, framed: FramedIds, uniform: torch.Tensor, top_p: float) -> list[Ids]:
+    """Contexts on one side, in text order: uniform is (contexts, tokens), and so is what comes back.
+
+    A context that repeats the source verbatim tells nothing about it, and is dropped; so are duplicates.
+    """
+    model = side.outward
+    allowed = side.allowed(model, FramedIds((), (), ()))
+    drawn = sample(
+        model, [side.outward_prefix(framed.all)], torch.ones(1, device=model.device), uniform, top_p, allowed
+    )
+    contexts = dict.fromkeys(tuple(model.direction.arrange(ids)) for ids in drawn)
+    telling = [context for context in contexts if not _contains(context, framed.middle)]
+    return telling or list(contexts)
+
+
+def read_source(side: Side, contexts: Sequence[Ids], framed: FramedIds) -> torch.Tensor:
+    """Each expert's log-probabilities over the framed source: (contexts, tokens, vocabulary), inward order."""
+    model = side.inward
+    source = torch.tensor(inward_source(side, framed), device=model.device)
+    rows = max(1, tokens_at_once(model) // (len(source) + max(map(len, contexts))))
+    experts = [
+        model.distributions(
+            model.read([model.direction.arrange(context) for context in part]), source.expand(len(part), -1)
+        )
+        for part in _parts(contexts, rows)
+    ]
+    return torch.cat(experts)
+
+
+def inward_source(side: Side, framed: FramedIds) -> list[int]:
+    near, middle, far = side.inward_parts(framed)
+    return near + middle + far
+
+
+def _parts(items: Sequence[Ids], size: int) -> Iterator[Sequence[Ids]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _contains(context: Ids, source: Ids) -> bool:
+    return any(context[start : start + len(source)] == source for start in range(len(context) - len(source) + 1))
