@@ -1,0 +1,20 @@
+"""Novelty: how little of the source's wording a text repeats. 100 - BLEU(text, source), from 0 to 100."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from refdec.metrics.bleu import corpus_bleu, sentence_bleu
+from refdec.metrics.words import words
+
+
+def novelty(candidate: str, source: str) -> float:
+    """Of one text against its source. Zero for the same words in the same order, whatever their case."""
+    if words(candidate) == words(source):
+        return 0.0  # one word has no bigram, so BLEU alone would not see that it is the same
+    return 100 - sentence_bleu(candidate, [source])
+
+
+def corpus_novelty(candidates: Sequence[str], sources: Sequence[str]) -> float:
+    """Of a whole set, with the counts pooled as corpus BLEU pools them (the paper's Novelty column)."""
+    return 100 - corpus_bleu(candidates, [[source] for source in sources])
