@@ -1,0 +1,17 @@
+"""The line that lets a stranger make the same numbers again: version, models, settings, seed, machine."""
+
+from __future__ import annotations
+
+import torch
+
+import refdec
+from refdec.lm.pair import Pair
+from refdec.settings import ParaphraseSettings
+
+
+def signature(task: str, pair: Pair, settings: ParaphraseSettings) -> str:
+    device = pair.forward.device
+    machine = torch.cuda.get_device_name(device).replace(" ", "-") if device.type == "cuda" else device.type
+    parts = [("refdec", refdec.__version__), ("task", task), ("pair", pair.name), *settings.items()]
+    parts += [("torch", torch.__version__), ("device", machine)]
+    return "|".join(f"{name}:{value}" for name, value in parts)

@@ -1,0 +1,58 @@
+"""Framing: what stands right and left of a source while its contexts are made.
+
+A sentence out of context is put between quotes, or on a line of its own, or left bare; the parts of the
+frame are held while the source is rewritten. Text in, ids in text order out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from refdec.errors import InputError, SettingsError
+from refdec.lm.tokens import Tokens
+from refdec.reflect.side import FramedIds
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The text before and after a source, and the characters at which a generation has left it."""
+
+    name: str
+    before: str
+    after: str
+    ends: str
+
+    def wrap(self, text: str) -> str:
+        return f"{self.before}{text}{self.after}"
+
+    def encode(self, tokens: Tokens, text: str) -> FramedIds:
+        """The framed source as ids; a token that covers a bit of the frame belongs to the static part.
+
+        With most tokenizers `?"` is one token. It is then held, so that a question stays a question.
+        """
+        ids, spans = tokens.encode_with_spans(self.wrap(text))
+        # A space in front of a word is written into the word's own token: it is no static part.
+        first, last = len(self.before.rstrip(" ")), len(self.before) + len(text)
+        left = sum(1 for begin, _ in spans if begin < first)
+        right = sum(1 for _, end in spans if end > last)
+        framed = FramedIds(tuple(ids[:left]), tuple(ids[left : len(ids) - right]), tuple(ids[len(ids) - right :]))
+        if not framed.middle:
+            raise InputError(f"There is nothing to rewrite in {text!r}: give a text of at least one word.")
+        return framed
+
+
+# A space stands before the opening quote and the bare source, because contexts before them end in a word.
+FRAMES = {
+    frame.name: frame
+    for frame in (
+        Frame("quoted", ' "', '"', '"'),
+        Frame("paragraph", "\n", "\n", "\n"),
+        Frame("none", " ", "", ""),
+    )
+}
+
+
+def frame_named(name: str) -> Frame:
+    if name not in FRAMES:
+        raise SettingsError(f"There is no frame {name!r}. Choose one of {', '.join(FRAMES)}.")
+    return FRAMES[name]

@@ -1,0 +1,37 @@
+"""What a text must be before a task takes it on. Everything else is refused in one clear sentence."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from refdec.errors import InputError
+
+LAYOUT = "\n\t"
+"""Control characters that people type."""
+
+
+def clean(text: str) -> str:
+    """The text without white space around it, or an `InputError` that says what is wrong with it."""
+    if not isinstance(text, str):
+        raise InputError(f"A text is needed, not {type(text).__name__}.")
+    text = text.replace("\r\n", "\n").strip()
+    if not text:
+        raise InputError("The text is empty. Give a sentence to work on.")
+    for place, character in enumerate(text, start=1):
+        kind = unicodedata.category(character)
+        if kind == "Cs":
+            raise InputError(
+                f"Character {place} of the text is half of a surrogate pair (U+{ord(character):04X}), which is not "
+                "text. Was the file in another encoding than UTF-8?"
+            )
+        if kind == "Cc" and character not in LAYOUT:
+            raise InputError(
+                f"Character {place} of the text is a control character (U+{ord(character):04X}). Remove it."
+            )
+    return text
+
+
+def shorten(text: str, width: int = 60) -> str:
+    """For messages: the beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= width else line[: width - 1] + "…"

@@ -1,0 +1,160 @@
+"""The whole way from text to ranked text, on the real weights."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+
+import pytest
+
+from refdec import InputError, Pair, ParaphraseResult, Reflector, SettingsError
+from refdec.metrics.novelty import novelty
+from refdec.results import Paraphrase
+from refdec.tasks.paraphrase import is_copy
+from tests.conftest import TINY
+
+TEXTS = ["How do I learn to cook?", "The train was late again.", "I love it."]
+
+
+@pytest.fixture(scope="module")
+def result(reflector: Reflector) -> ParaphraseResult:
+    return reflector.paraphrase(TEXTS[0], contexts=12, context_tokens=24, samples=8)
+
+
+def test_candidates_come_best_first_with_score_novelty_and_side(result: ParaphraseResult) -> None:
+    assert len(result.candidates) >= 3
+    scores = [candidate.score for candidate in result]
+    assert scores == sorted(scores, reverse=True)
+    for candidate in result:
+        assert candidate.novelty == novelty(candidate.text, result.source)
+        assert candidate.relative == pytest.approx(candidate.score - result.source_score)
+        assert candidate.side in {"left", "right", "both"}
+        assert len(candidate.fits) == len(result.contexts)
+    assert len({candidate.text for candidate in result}) == len(result.candidates)
+
+
+def test_the_score_is_the_mean_fit_of_both_sides(result: ParaphraseResult) -> None:
+    for candidate in result:
+        total = 0.0
+        for side in ("right", "left"):
+            own = [fit for fit, context in zip(candidate.fits, result.contexts, strict=True) if context.side == side]
+            total += sum(own) / len(own)
+        assert candidate.relative == pytest.approx(total, abs=1e-3)
+
+
+def test_weights_of_each_side_sum_to_one(result: ParaphraseResult) -> None:
+    for side in ("right", "left"):
+        assert sum(c.weight for c in result.contexts if c.side == side) == pytest.approx(1, abs=1e-4)
+
+
+def test_the_signature_names_everything_that_matters(result: ParaphraseResult, pair: Pair) -> None:
+    for part in ("refdec:", "task:paraphrase", f"pair:{pair.name}", "contexts:12", "seed:0", "torch:", "device:cpu"):
+        assert part in result.signature
+
+
+def test_same_seed_same_text_in_any_batch(reflector: Reflector) -> None:
+    together = reflector.paraphrase(TEXTS, "paper", **TINY)
+    order = random.Random(5).sample(TEXTS, len(TEXTS))
+    shuffled = {item.source: item for item in reflector.paraphrase(order, "paper", **TINY)}
+    for item in together:
+        assert shuffled[item.source] == item
+        assert reflector.paraphrase(item.source, "paper", **TINY) == item
+
+
+def test_another_seed_gives_other_contexts(reflector: Reflector) -> None:
+    one, other = (reflector.paraphrase(TEXTS[0], "paper", seed=seed, **TINY) for seed in (0, 1))
+    assert one.contexts != other.contexts
+
+
+@pytest.mark.parametrize("frame", ["quoted", "paragraph", "none"])
+def test_every_frame_gives_candidates_of_its_text(reflector: Reflector, frame: str) -> None:
+    found = reflector.paraphrase(TEXTS[0], "paper", frame=frame, **(TINY | {"samples": 12}))
+    assert found.candidates
+    assert all("\n" not in candidate.text for candidate in found)
+
+
+def test_the_authors_way_of_learning_weights_is_still_there(reflector: Reflector) -> None:
+    found = reflector.paraphrase(TEXTS[0], "paper", solver="adam", **TINY)
+    assert found.candidates
+    assert "solver:adam" in found.signature
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'She said "never again" and left.',
+        "Das Wetter ist schön, oder?",
+        "今日はとても暑いですね。",
+        "I 💚 this song so much 🎵!",
+        "First line of it.\nSecond line of it.",
+        "“Curly quotes” aren't a problem.",
+        "no capital and no mark",
+        "Why?",
+    ],
+)
+def test_unusual_text_still_works(reflector: Reflector, text: str) -> None:
+    found = reflector.paraphrase(text, "paper", **TINY)
+    assert found.source == text
+    assert found.contexts
+
+
+def test_a_text_longer_than_the_window_is_told_how_long_it_may_be(reflector: Reflector) -> None:
+    with pytest.raises(InputError, match=r"has \d+ tokens; with contexts of 40 it may have 46\d"):
+        reflector.paraphrase("word " * 480)
+    with pytest.raises(InputError, match="sentence by sentence"):
+        reflector.paraphrase("word " * 1_000_000)
+    with pytest.raises(InputError, match="Lower context_tokens"):
+        reflector.paraphrase("A short text.", context_tokens=600)
+    with pytest.raises(InputError, match=r"GiB of memory. Use at most \d+ contexts"):
+        reflector.paraphrase("word " * 300, contexts=5000)
+
+
+def test_a_long_text_within_the_window_works(reflector: Reflector) -> None:
+    text = "The committee met on Tuesday to talk about the budget. " * 14
+    assert reflector.paraphrase(text, "paper", **(TINY | {"contexts": 2, "samples": 2})).contexts
+
+
+def test_a_bad_text_in_a_list_is_named_before_any_work(reflector: Reflector) -> None:
+    with pytest.raises(InputError, match="Text 2 of 3: The text is empty"):
+        reflector.paraphrase(["Fine.", " ", "Fine too."])
+
+
+def test_a_wrong_setting_is_refused(reflector: Reflector) -> None:
+    with pytest.raises(SettingsError, match="did you mean"):
+        reflector.paraphrase("Hello there.", sampels=3)
+
+
+@pytest.mark.parametrize("copy", ["how do i learn to cook", "How do I learn to cook?!", "HOW do I learn to cook?"])
+def test_the_sources_own_words_are_a_copy(copy: str) -> None:
+    assert is_copy(copy, TEXTS[0])
+    assert not is_copy("How do you learn to cook?", TEXTS[0])
+
+
+def made_up(*rows: tuple[str, float, float, bool]) -> ParaphraseResult:
+    candidates = tuple(Paraphrase(text, score, score, new, copy, "right", ()) for text, score, new, copy in rows)
+    return ParaphraseResult("source", 0.0, candidates, (), {}, "signature")
+
+
+def test_the_novelty_dial_is_a_guarantee() -> None:
+    found = made_up(("copy", -1, 0, True), ("near", -2, 20, False), ("far", -3, 60, False), ("poor", -9, 40, False))
+    assert [str(item) for item in found.at_novelty(30)] == ["far", "poor"]
+    assert found.at_novelty(70) == ()
+    assert str(found.best) == str(found) == "near"
+
+
+def test_the_front_holds_what_nothing_beats_in_both() -> None:
+    found = made_up(("copy", -1, 0, True), ("near", -2, 20, False), ("poor", -3, 10, False), ("far", -9, 60, False))
+    assert [str(item) for item in found.front()] == ["copy", "near", "far"]
+
+
+def test_copies_do_not_use_up_the_places_of_paraphrases() -> None:
+    found = made_up(("a", -1, 0, True), ("b", -2, 20, False), ("c", -3, 10, False), ("d", -9, 60, False))
+    assert [str(item) for item in found.top(2)] == ["a", "b", "c"]
+
+
+def test_the_json_form_is_stable(result: ParaphraseResult) -> None:
+    line = result.to_dict()
+    assert {"source", "results", "signature"} <= line.keys()
+    assert {"text", "score", "novelty", "copy", "side"} <= line["results"][0].keys()
+    assert len(line["results"]) == len(result.candidates)
+    assert dataclasses.is_dataclass(result)
