@@ -1,0 +1,59 @@
+"""Telling people how far long work is: a live line on a terminal, a plain line now and then in a log."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+from rich.console import Console
+from rich.status import Status
+
+LOG_SECONDS = 30.0
+"""In a log, a line at most this often."""
+
+
+class Progress:
+    """Goes to standard error, so that standard output holds results and nothing else."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._console = Console(stderr=True)
+        self._quiet = quiet
+        self._status: Status | None = None
+        self._began = self._logged = time.monotonic()
+        self._done = 0
+
+    def __enter__(self) -> Progress:
+        if self._console.is_terminal and not self._quiet:
+            self._status = self._console.status("loading the models")
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def stage(self, words: str) -> None:
+        """What is being done now."""
+        if self._status is not None:
+            self._status.update(f"text {self._done + 1}: {words}")
+
+    def done(self) -> None:
+        """Another text is finished."""
+        self._done += 1
+        now = time.monotonic()
+        if self._status is None and not self._quiet and now - self._logged >= LOG_SECONDS:
+            self._logged = now
+            rate = self._done / (now - self._began)
+            print(f"refdec: {self._done} texts done, {rate:.2f} a second", file=sys.stderr, flush=True)
+
+    def pause(self) -> None:
+        """Take the live line away while results are printed."""
+        if self._status is not None:
+            self._status.stop()
+
+    def resume(self) -> None:
+        if self._status is not None:
+            self._status.start()
