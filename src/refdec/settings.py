@@ -71,7 +71,7 @@ class ParaphraseSettings:
 
 PRESETS = {
     "fast": ParaphraseSettings(
-        contexts=20, context_tokens=40, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
+        contexts=24, context_tokens=40, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
     ),
     "paper": ParaphraseSettings(),
     "wide": ParaphraseSettings(contexts=640, context_tokens=40, kept_contexts=8),

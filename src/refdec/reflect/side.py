@@ -7,15 +7,19 @@ written once, for both. Ids here are in text order; they meet a model only in th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import torch
 
 from refdec.lm.direction import Direction
 from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +73,19 @@ class Side:
 
 def both_sides(pair: Pair) -> tuple[Side, Side]:
     return Side(pair, "right"), Side(pair, "left")
+
+
+def on_both_sides(pair: Pair, work: Callable[[Side], Result]) -> list[Result]:
+    """The same work on the right and on the left; at the same time on a CPU, where single steps fill no two cores.
+
+    Each side then has half of torch's threads, whatever else runs, so that results do not depend on timing.
+    """
+    threads = torch.get_num_threads()
+    if pair.forward.device.type != "cpu" or threads < 2:
+        return [work(side) for side in both_sides(pair)]
+    torch.set_num_threads(threads // 2)
+    try:
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            return list(pool.map(work, both_sides(pair)))
+    finally:
+        torch.set_num_threads(threads)

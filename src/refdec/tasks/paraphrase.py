@@ -14,7 +14,7 @@ from refdec.metrics.words import words
 from refdec.reflect.ensemble import Ensemble, generate, learn_ensemble
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.scoring import fits
-from refdec.reflect.side import FramedIds, both_sides
+from refdec.reflect.side import FramedIds, Side, on_both_sides
 from refdec.reflect.weights import SOLVERS
 from refdec.results import Context, Paraphrase, ParaphraseResult
 from refdec.settings import ParaphraseSettings
@@ -37,29 +37,35 @@ def paraphrase(pair: Pair, text: str, settings: ParaphraseSettings, stage: Stage
     framed = frame.encode(pair.tokens, _bounded(pair, source))
     _check_size(pair, framed, settings)
     stops = pair.tokens.containing(frame.ends)
-    ensembles: list[Ensemble] = []
-    origins: dict[str, set[str]] = {}  # candidate -> sides that generated it
-    for side in both_sides(pair):
+
+    def explore(side: Side) -> tuple[Ensemble, list[str]]:
+        """The ensemble of one side, and the candidates that it generates."""
         stage(f"contexts on the {side.name}")
-        draws = uniforms(settings.seed, source, f"contexts {side.name}", settings.contexts, settings.context_tokens)
         ensemble = learn_ensemble(
             side,
             framed,
-            draws,
+            uniforms(settings.seed, source, f"contexts {side.name}", settings.contexts, settings.context_tokens),
             context_top_p=settings.context_top_p,
             keep=settings.kept_contexts,
             minimum_weight=settings.minimum_weight,
             entropy=settings.entropy,
             solve=SOLVERS[settings.solver],
         )
-        ensembles.append(ensemble)
         stage(f"generating from the {side.name}")
         length = len(framed.middle) + settings.extra_tokens
         draws = uniforms(settings.seed, source, f"samples {side.name}", settings.samples, length)
+        candidates = []
         for ids in generate(ensemble, framed, draws, stops):
             raw = pair.tokens.decode(ids + framed.right if side.name == "right" else framed.left + ids)
-            for candidate in extract(raw, side.name, frame, source):
-                origins.setdefault(candidate, set()).add(side.name)
+            candidates += extract(raw, side.name, frame, source)
+        return ensemble, candidates
+
+    explored = on_both_sides(pair, explore)
+    ensembles = [ensemble for ensemble, _ in explored]
+    origins: dict[str, set[str]] = {}  # candidate -> sides that generated it
+    for ensemble, texts in explored:
+        for candidate in texts:
+            origins.setdefault(candidate, set()).add(ensemble.side.name)
     stage(f"scoring {len(origins)} candidates")
     candidates, source_score = _score(pair, frame, source, ensembles, origins)
     return ParaphraseResult(

@@ -1,0 +1,79 @@
+"""Learning context weights on real sources: the certified solver beside the authors' Adam.
+
+    python -m benchmarks.weights --data DIR/quora/dev.jsonl --rows 50
+
+Prints the gap that each solver certifies, evaluations of the objective, the difference in log RD(source) and the
+ratio of their times, over both sides of every source, and one JSON line last.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from pathlib import Path
+
+import torch
+
+from refdec import load_pair
+from refdec.reflect.contexts import inward_source, read_source, sample_contexts
+from refdec.reflect.randomness import uniforms
+from refdec.reflect.side import both_sides
+from refdec.reflect.weights import SOLVERS, LearnedWeights
+from refdec.settings import preset
+from refdec.tasks.frame import FRAMES
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True, help="JSON lines with a source")
+    parser.add_argument("--rows", type=int, default=50)
+    parser.add_argument("--preset", default="paper")
+    arguments = parser.parse_args()
+    pair, settings = load_pair(), preset(arguments.preset)
+    sources = [json.loads(line)["source"] for line in arguments.data.read_text().splitlines()[: arguments.rows]]
+    learned: dict[str, list[LearnedWeights]] = {name: [] for name in SOLVERS}
+    seconds = dict.fromkeys(SOLVERS, 0.0)
+    for number, source in enumerate(sources, start=1):
+        framed = FRAMES[settings.frame].encode(pair.tokens, source)
+        for side in both_sides(pair):
+            draws = uniforms(0, source, f"contexts {side.name}", settings.contexts, settings.context_tokens)
+            contexts = sample_contexts(side, framed, draws, settings.context_top_p)
+            experts = read_source(side, contexts, framed)
+            tokens = torch.tensor(inward_source(side, framed), device=experts.device)
+            allowed = side.allowed(side.inward, framed)
+            for name, solve in SOLVERS.items():
+                began = time.perf_counter()
+                learned[name].append(solve(experts, tokens, allowed))
+                seconds[name] += time.perf_counter() - began
+        print(f"{number} of {len(sources)}", file=sys.stderr)
+    report = {"benchmark": "weights", "problems": len(learned["newton"]), "preset": arguments.preset, "pair": pair.name}
+    print(f"{'solver':8} {'gap, mean':>10} {'gap, worst':>11} {'evaluations':>12} {'most':>5} {'log RD':>9}")
+    for name, found in learned.items():
+        gaps, counts = [item.gap for item in found], [item.evaluations for item in found]
+        row = {
+            "gap_mean": statistics.mean(gaps),
+            "gap_worst": max(gaps),
+            "evaluations_mean": statistics.mean(counts),
+            "evaluations_most": max(counts),
+            "log_rd_mean": statistics.mean(item.objective for item in found),
+        }
+        print(
+            f"{name:8} {row['gap_mean']:10.2e} {row['gap_worst']:11.2e} {row['evaluations_mean']:12.1f} "
+            f"{row['evaluations_most']:5} {row['log_rd_mean']:9.3f}"
+        )
+        report[name] = row
+    differences = [mine.objective - theirs.objective for mine, theirs in zip(*learned.values(), strict=True)]
+    report |= {"above_adam_mean": statistics.mean(differences), "above_adam_least": min(differences)}
+    report["time_ratio"] = seconds["adam"] / seconds["newton"]
+    print(
+        f"log RD above Adam's: {report['above_adam_mean']:.3f} nats in the mean, {report['above_adam_least']:.3f} at "
+        f"least; {report['time_ratio']:.1f} times faster"
+    )
+    print(json.dumps(report))
+
+
+if __name__ == "__main__":
+    main()
