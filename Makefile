@@ -9,8 +9,8 @@ READY := $(VENV)/.ready
 demo: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 4 \
 		"How do I hire great employees?" \
-		"What is the best way to learn a new language?" \
-		"The company said on Tuesday that it would cut 500 jobs."
+		"What should I do if I forgot my password?" \
+		"My brother lives in a small town near the sea."
 
 test: $(READY)
 	$(BIN)/ruff format --check .

@@ -40,7 +40,7 @@ def main() -> None:
         framed = FRAMES[settings.frame].encode(pair.tokens, source)
         for side in both_sides(pair):
             draws = uniforms(0, source, f"contexts {side.name}", settings.contexts, settings.context_tokens)
-            contexts = sample_contexts(side, framed, draws, settings.context_top_p)
+            contexts = sample_contexts(side, framed, draws, settings.context_top_p, lambda _: False)
             experts = read_source(side, contexts, framed)
             tokens = torch.tensor(inward_source(side, framed), device=experts.device)
             allowed = side.allowed(side.inward, framed)

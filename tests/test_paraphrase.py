@@ -9,7 +9,11 @@ import pytest
 
 from refdec import InputError, Pair, ParaphraseResult, Reflector, SettingsError
 from refdec.metrics.novelty import novelty
+from refdec.reflect.contexts import sample_contexts
+from refdec.reflect.randomness import uniforms
+from refdec.reflect.side import Side
 from refdec.results import Paraphrase
+from refdec.tasks.frame import FRAMES
 from refdec.tasks.paraphrase import is_copy
 from tests.conftest import TINY
 
@@ -40,6 +44,18 @@ def test_the_score_is_the_mean_fit_of_both_sides(result: ParaphraseResult) -> No
             own = [fit for fit, context in zip(candidate.fits, result.contexts, strict=True) if context.side == side]
             total += sum(own) / len(own)
         assert candidate.relative == pytest.approx(total, abs=1e-3)
+
+
+def test_contexts_that_repeat_the_source_are_dropped(reflector: Reflector) -> None:
+    """A source that the models like to repeat, and a nucleus that lets them."""
+    found = reflector.paraphrase("What is love?", "paper", **(TINY | {"contexts": 24, "context_tokens": 30}))
+    assert not any(found.source in context.text for context in found.contexts)
+    side = Side(reflector.pair, "right")
+    framed = FRAMES["quoted"].encode(reflector.pair.tokens, "What is love?")
+    draws = uniforms(0, "What is love?", "contexts right", 24, 30)
+    everything = sample_contexts(side, framed, draws, 0.7, lambda _: False)
+    assert any(found.source in reflector.pair.tokens.decode(ids) for ids in everything)
+    assert sample_contexts(side, framed, draws, 0.7, lambda _: True) == everything
 
 
 def test_weights_of_each_side_sum_to_one(result: ParaphraseResult) -> None:

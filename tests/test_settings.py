@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Any
 
 import pytest
 
 from refdec import PRESETS, ParaphraseSettings, SettingsError
+from refdec.reflect.weights import SOLVERS
 from refdec.settings import preset
+from refdec.tasks.frame import FRAMES
 
 
 def test_the_paper_preset_is_the_papers_table() -> None:
@@ -47,6 +50,12 @@ def test_a_typo_is_answered_with_what_was_meant() -> None:
         ParaphraseSettings().replace(context=3)
     with pytest.raises(SettingsError, match="did you mean 'paper'"):
         preset("papr")
+
+
+def test_every_choice_exists() -> None:
+    choices = {item.name: item.metadata["choices"] for item in dataclasses.fields(ParaphraseSettings)}
+    assert set(choices["frame"]) == set(FRAMES)
+    assert set(choices["solver"]) == set(SOLVERS)
 
 
 def test_settings_cannot_change_once_made() -> None:

@@ -17,6 +17,7 @@ def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Parap
         console.print(f"\n[bold]{escape(result.source)}[/bold]")
         if chosen:
             console.print(_results_table(chosen))
+            console.print("  score: nats against the source, comparable within this table only", style="dim")
     else:
         console.out(result.source)
         for item in chosen:
@@ -44,7 +45,7 @@ def show_reasons(console: Console, result: ParaphraseResult, chosen: tuple[Parap
         for item in chosen:
             fits.add_row(Text(item.text), *(Text(f"{fit:+.1f}", style=_shade(fit)) for fit in item.fits))
         console.print(fits)
-    console.print(Text(f"signature: {result.signature}", style="dim"), soft_wrap=True)
+    console.print(Text(f"signature: {result.signature}", style="dim", overflow="fold"))
 
 
 def _results_table(chosen: tuple[Paraphrase, ...]) -> Table:
@@ -60,8 +61,6 @@ def _results_table(chosen: tuple[Paraphrase, ...]) -> Table:
         table.add_row(
             text, Text(f"{item.relative:+.2f}", style=_shade(item.relative)), f"{item.novelty:.0f}", item.side
         )
-    table.caption = "score: nats against the source itself, comparable between lines of this table only"
-    table.caption_justify = "left"
     return table
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 
@@ -18,19 +18,20 @@ def tokens_at_once(model: LanguageModel) -> int:
     return 1 << 13 if model.device.type == "cpu" else 1 << 16
 
 
-def sample_contexts(side: Side, framed: FramedIds, uniform: torch.Tensor, top_p: float) -> list[Ids]:
-    """Contexts on one side, in text order: uniform is (contexts, tokens), and so is what comes back.
+def sample_contexts(
+    side: Side, framed: FramedIds, uniform: torch.Tensor, top_p: float, tells_nothing: Callable[[Ids], bool]
+) -> list[Ids]:
+    """Contexts on one side, in text order, as many and as long as uniform (contexts, tokens) has rows and columns.
 
-    A context that repeats the source verbatim tells nothing about it, and is dropped; so are duplicates.
+    Those that tell nothing about the source (they repeat it verbatim) are dropped, and so are duplicates; should
+    none be left, all are kept.
     """
     model = side.outward
     allowed = side.allowed(model, FramedIds((), (), ()))
-    drawn = sample(
-        model, [side.outward_prefix(framed.all)], torch.ones(1, device=model.device), uniform, top_p, allowed
-    )
+    prefix = side.outward_prefix(framed.all)
+    drawn = sample(model, [prefix], torch.ones(1, device=model.device), uniform, top_p, allowed)
     contexts = dict.fromkeys(tuple(model.direction.arrange(ids)) for ids in drawn)
-    telling = [context for context in contexts if not _contains(context, framed.middle)]
-    return telling or list(contexts)
+    return [context for context in contexts if not tells_nothing(context)] or list(contexts)
 
 
 def read_source(side: Side, contexts: Sequence[Ids], framed: FramedIds) -> torch.Tensor:
@@ -54,7 +55,3 @@ def inward_source(side: Side, framed: FramedIds) -> list[int]:
 
 def _parts(items: Sequence[Ids], size: int) -> Iterator[Sequence[Ids]]:
     return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _contains(context: Ids, source: Ids) -> bool:
-    return any(context[start : start + len(source)] == source for start in range(len(context) - len(source) + 1))

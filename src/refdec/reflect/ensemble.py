@@ -6,7 +6,7 @@ few that matter, and then generate. Ids in text order come in and go out; nothin
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import torch
@@ -41,6 +41,7 @@ def learn_ensemble(
     framed: FramedIds,
     uniform: torch.Tensor,
     *,
+    tells_nothing: Callable[[Ids], bool],
     context_top_p: float,
     keep: int,
     minimum_weight: float,
@@ -48,7 +49,7 @@ def learn_ensemble(
     solve: Solver,
 ) -> Ensemble:
     """Sample contexts, weigh them, keep the heaviest, weigh those again, and calibrate."""
-    contexts = sample_contexts(side, framed, uniform, context_top_p)
+    contexts = sample_contexts(side, framed, uniform, context_top_p, tells_nothing)
     experts = read_source(side, contexts, framed)
     tokens = torch.tensor(inward_source(side, framed), device=experts.device)
     allowed = side.allowed(side.inward, framed)

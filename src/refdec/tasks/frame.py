@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refdec.errors import InputError, SettingsError
+from refdec.errors import InputError
 from refdec.lm.tokens import Tokens
 from refdec.reflect.side import FramedIds
 
@@ -50,9 +50,3 @@ FRAMES = {
         Frame("none", " ", "", ""),
     )
 }
-
-
-def frame_named(name: str) -> Frame:
-    if name not in FRAMES:
-        raise SettingsError(f"There is no frame {name!r}. Choose one of {', '.join(FRAMES)}.")
-    return FRAMES[name]

@@ -21,7 +21,7 @@ from refdec.settings import ParaphraseSettings
 from refdec.signature import signature
 from refdec.tasks.extract import extract
 from refdec.tasks.frame import FRAMES, Frame
-from refdec.tasks.text import clean, shorten
+from refdec.tasks.text import clean
 
 Stage = Callable[[str], None]
 """Is told what is being done, in a few words, for people who wait."""
@@ -45,6 +45,7 @@ def paraphrase(pair: Pair, text: str, settings: ParaphraseSettings, stage: Stage
             side,
             framed,
             uniforms(settings.seed, source, f"contexts {side.name}", settings.contexts, settings.context_tokens),
+            tells_nothing=lambda ids: source in pair.tokens.decode(ids),
             context_top_p=settings.context_top_p,
             keep=settings.kept_contexts,
             minimum_weight=settings.minimum_weight,
@@ -153,4 +154,4 @@ def _check_size(pair: Pair, framed: FramedIds, settings: ParaphraseSettings) -> 
 
 
 def _bare_words(text: str) -> list[str]:
-    return [word for word in words(text) if re.search(r"\w", word)] or [shorten(text)]
+    return [word for word in words(text) if re.search(r"\w", word)] or text.split()  # emoji have no words

@@ -29,9 +29,3 @@ def clean(text: str) -> str:
                 f"Character {place} of the text is a control character (U+{ord(character):04X}). Remove it."
             )
     return text
-
-
-def shorten(text: str, width: int = 60) -> str:
-    """For messages: the beginning of a text on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= width else line[: width - 1] + "…"
