@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 demo: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 4 \
-		"How do I hire great employees?" \
+		"Is it worth learning a second language?" \
 		"What should I do if I forgot my password?" \
 		"My brother lives in a small town near the sea."
 
@@ -23,6 +23,7 @@ setup: $(READY)
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "refdec needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
+	@echo "Setting up in $(VENV); this takes a minute or two."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $(READY)

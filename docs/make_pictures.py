@@ -19,7 +19,7 @@ from refdec import Reflector
 from refdec.cli.render import show_reasons, show_results
 
 HERE = Path(__file__).parent
-SOURCE = "How do I hire great employees?"
+SOURCE = "Is it worth learning a second language?"
 FLOORS = (None, 10, 20, 30, 40, 50)
 
 

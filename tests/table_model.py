@@ -19,10 +19,6 @@ class TableReading:
     last: torch.Tensor  # (rows,)
 
     @property
-    def rows(self) -> int:
-        return len(self.last)
-
-    @property
     def next_logprobs(self) -> torch.Tensor:
         return self.table[self.last].log()
 

@@ -45,7 +45,7 @@ def run(pair: Pair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
 
 def refdec_process(*arguments: str, stdin: bytes | None = None, timeout: float = 120) -> tuple[int, str, str]:
     """The installed command in a process of its own."""
-    command = [sys.executable, "-c", "from refdec.cli.main import main; main()", *arguments]
+    command = [sys.executable, "-m", "refdec", *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, timeout=timeout)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
@@ -89,6 +89,13 @@ def test_standard_input_is_read_line_by_line() -> None:
     code, out, err = refdec_process("paraphrase", "--json", *TINY_OPTIONS, stdin=b"I like it here.\n")
     assert code == 0, err
     assert json.loads(out)["source"] == "I like it here."
+
+
+def test_an_empty_input_is_said(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    code, out, err = run("paraphrase", "--file", str(tmp_path / "empty"))
+    assert (code, out) == (2, "")
+    assert "the input is empty" in err
 
 
 def test_the_novelty_dial_never_returns_less(run: Run) -> None:

@@ -63,6 +63,11 @@ def test_weights_of_each_side_sum_to_one(result: ParaphraseResult) -> None:
         assert sum(c.weight for c in result.contexts if c.side == side) == pytest.approx(1, abs=1e-4)
 
 
+def test_the_weights_are_certified(result: ParaphraseResult) -> None:
+    assert all(0 <= gap <= 1e-3 for gap in result.gap.values())
+    assert result.gap.keys() == result.log_rd.keys() == {"left", "right"}
+
+
 def test_the_signature_names_everything_that_matters(result: ParaphraseResult, pair: Pair) -> None:
     for part in ("refdec:", "task:paraphrase", f"pair:{pair.name}", "contexts:12", "seed:0", "torch:", "device:cpu"):
         assert part in result.signature
@@ -131,8 +136,12 @@ def test_a_long_text_within_the_window_works(reflector: Reflector) -> None:
 
 
 def test_a_bad_text_in_a_list_is_named_before_any_work(reflector: Reflector) -> None:
+    stages: list[str] = []
     with pytest.raises(InputError, match="Text 2 of 3: The text is empty"):
-        reflector.paraphrase(["Fine.", " ", "Fine too."])
+        reflector.paraphrase(["Fine.", " ", "Fine too."], stage=stages.append)
+    with pytest.raises(InputError, match="Text 2 of 2: The text has"):
+        reflector.paraphrase(["Fine.", "word " * 600], stage=stages.append)
+    assert stages == []
 
 
 def test_a_wrong_setting_is_refused(reflector: Reflector) -> None:
@@ -148,13 +157,14 @@ def test_the_sources_own_words_are_a_copy(copy: str) -> None:
 
 def made_up(*rows: tuple[str, float, float, bool]) -> ParaphraseResult:
     candidates = tuple(Paraphrase(text, score, score, new, copy, "right", ()) for text, score, new, copy in rows)
-    return ParaphraseResult("source", 0.0, candidates, (), {}, "signature")
+    return ParaphraseResult("source", 0.0, candidates, (), {}, {}, "signature")
 
 
 def test_the_novelty_dial_is_a_guarantee() -> None:
     found = made_up(("copy", -1, 0, True), ("near", -2, 20, False), ("far", -3, 60, False), ("poor", -9, 40, False))
     assert [str(item) for item in found.at_novelty(30)] == ["far", "poor"]
     assert found.at_novelty(70) == ()
+    assert made_up(("Copy, but for its marks", -1, 35, True)).at_novelty(30) == ()
     assert str(found.best) == str(found) == "near"
 
 

@@ -61,7 +61,8 @@ class ParaphraseResult:
     source_score: float
     candidates: tuple[Paraphrase, ...]  # best first, copies of the source among them
     contexts: tuple[Context, ...]
-    log_rd: dict[str, float]  # log RD(source) a side: how well the kept contexts describe the source
+    log_rd: dict[str, float]  # a side: log RD(source), how well the kept contexts describe the source
+    gap: dict[str, float]  # a side: the most that better weights could add to it, nats
     signature: str
 
     def __str__(self) -> str:
@@ -76,8 +77,8 @@ class ParaphraseResult:
         return next((candidate for candidate in self.candidates if not candidate.copy), None)
 
     def at_novelty(self, least: float) -> tuple[Paraphrase, ...]:
-        """Candidates whose Novelty is at least this, best first. May be empty."""
-        return tuple(candidate for candidate in self.candidates if candidate.novelty >= least)
+        """Candidates whose Novelty is at least this, best first. May be empty; a copy of the source is never novel."""
+        return tuple(item for item in self.candidates if item.novelty >= least and not (item.copy and least > 0))
 
     def top(self, count: int) -> tuple[Paraphrase, ...]:
         """The best `count` candidates; copies of the source that rank among them come on top of that."""
@@ -106,5 +107,6 @@ class ParaphraseResult:
             "source_score": round(self.source_score, 4),
             "contexts": [context.to_dict() for context in self.contexts],
             "log_rd": {side: round(value, 3) for side, value in self.log_rd.items()},
+            "gap": {side: round(value, 6) for side, value in self.gap.items()},
             "signature": self.signature,
         }

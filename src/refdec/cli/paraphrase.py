@@ -53,7 +53,7 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     _check_novelty(options["novelty"])
     preset(options["preset"] or "fast").replace(**given(options))  # a wrong setting is told before models load
     inputs = texts_from(texts, options["file"])
-    failed = False
+    failed, text = False, None
     with Progress(options["quiet"]) as progress:
         reflector = None
         for text in inputs:
@@ -75,6 +75,8 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
             _print(result, options)
             progress.resume()
             progress.done()
+    if text is None:
+        raise InputError("There was no text to work on: the input is empty.")
     return 2 if failed else 0
 
 
@@ -93,14 +95,12 @@ def _choose(result: ParaphraseResult, options: dict[str, Any]) -> tuple[tuple[Pa
     else:
         chosen = result.top(options["top"])
     if chosen:
-        return chosen, ""
+        only_copies = all(item.copy for item in chosen)
+        return chosen, "Only copies of the source were generated. Try more --samples." if only_copies else ""
     if not result.candidates:
         return chosen, "No paraphrase was generated. Try another --seed, more --samples or --preset paper."
     most = max(item.novelty for item in result.candidates)
-    return (
-        chosen,
-        f"No paraphrase reaches Novelty {least:g}; the highest is {most:.1f}. Try more --samples or --entropy.",
-    )
+    return chosen, f"No paraphrase reaches Novelty {least:g}; the highest is {most:.1f}. Try more --samples."
 
 
 def _print(result: ParaphraseResult, options: dict[str, Any]) -> None:

@@ -63,7 +63,7 @@ def load_pair(
     """
     where = _choose_device(device)
     if backward is None:
-        home = EMBEDDED if forward is None else _pair_directory(Path(forward))
+        home = EMBEDDED if forward is None else _pair_directory(Path(forward).expanduser())
         verify_checksums(home)
         directories = (home / "forward", home / "backward")
         tokenizer_homes = (home, home)

@@ -18,10 +18,6 @@ class Reading(Protocol):
     """A batch of prefixes that a model has read. Values, not places: extending one leaves it intact."""
 
     @property
-    def rows(self) -> int:
-        """How many prefixes there are."""
-
-    @property
     def next_logprobs(self) -> torch.Tensor:
         """Log-probabilities of the token after each prefix, (rows, vocabulary), float32."""
 

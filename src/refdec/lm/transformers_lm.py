@@ -83,10 +83,6 @@ class _CachedReading:
     length: int  # places read, padding included
     next_logprobs: torch.Tensor
 
-    @property
-    def rows(self) -> int:
-        return self.next_logprobs.shape[0]
-
     def select(self, rows: torch.Tensor) -> _CachedReading:
         return _CachedReading(
             layers=tuple(layer.select(rows) for layer in self.layers),

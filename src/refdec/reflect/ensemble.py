@@ -32,8 +32,6 @@ class Ensemble:
     top_p: float  # the nucleus that gives the wanted entropy
     objective: float  # log RD(source) with the kept contexts
     gap: float  # how far that can be from the best weights, nats
-    evaluations: int
-    sampled: int  # contexts there were before pruning
 
 
 def learn_ensemble(
@@ -53,8 +51,7 @@ def learn_ensemble(
     experts = read_source(side, contexts, framed)
     tokens = torch.tensor(inward_source(side, framed), device=experts.device)
     allowed = side.allowed(side.inward, framed)
-    first = solve(experts, tokens, allowed)
-    kept = prune(first.weights, keep, minimum_weight)
+    kept = prune(solve(experts, tokens, allowed).weights, keep, minimum_weight)
     learned = solve(experts[kept], tokens, allowed)
     order = learned.weights.argsort(descending=True, stable=True)
     near, middle, _ = side.inward_parts(framed)
@@ -66,8 +63,6 @@ def learn_ensemble(
         top_p=calibrate(mixed, entropy),
         objective=learned.objective,
         gap=learned.gap,
-        evaluations=first.evaluations + learned.evaluations,
-        sampled=len(contexts),
     )
 
 

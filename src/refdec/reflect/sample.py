@@ -18,6 +18,7 @@ CACHED_TOKENS = 1 << 16
 """At most this many tokens are held in a cache at once; more samples than that come in several rounds."""
 
 
+@torch.inference_mode()
 def sample(
     model: LanguageModel,
     prefixes: Sequence[Sequence[int]],
@@ -32,22 +33,11 @@ def sample(
     uniform is (samples, tokens); a continuation ends after one of the stop tokens or when its row of uniform
     numbers is used up.
     """
-    row = len(prefixes) * (max(map(len, prefixes)) + uniform.shape[1])
-    rounds = torch.split(uniform, max(1, CACHED_TOKENS // row))
-    return [ids for part in rounds for ids in _sample(model, prefixes, weights, part, top_p, allowed, stops)]
-
-
-@torch.inference_mode()
-def _sample(
-    model: LanguageModel,
-    prefixes: Sequence[Sequence[int]],
-    weights: torch.Tensor,
-    uniform: torch.Tensor,
-    top_p: float,
-    allowed: torch.Tensor,
-    stops: Collection[int],
-) -> list[list[int]]:
     experts = len(prefixes)
+    limit = max(1, CACHED_TOKENS // (experts * (max(map(len, prefixes)) + uniform.shape[1])))
+    if len(uniform) > limit:
+        rounds = torch.split(uniform, limit)
+        return [ids for part in rounds for ids in sample(model, prefixes, weights, part, top_p, allowed, stops)]
     reading = model.read(prefixes)  # rows: branch by branch, each with all its experts
     branches: list[list[int]] = [[]]
     branch_of = [0] * len(uniform)  # sample -> branch; -1 once it has ended

@@ -32,10 +32,7 @@ EXPERT_BYTES = 6 << 30
 
 def paraphrase(pair: Pair, text: str, settings: ParaphraseSettings, stage: Stage = lambda _: None) -> ParaphraseResult:
     """Sample contexts on both sides, learn their weights, generate from them, and rank what comes out."""
-    source = clean(text)
-    frame = _frame_for(source, settings)
-    framed = frame.encode(pair.tokens, _bounded(pair, source))
-    _check_size(pair, framed, settings)
+    source, frame, framed = prepare(pair, text, settings)
     stops = pair.tokens.containing(frame.ends)
 
     def explore(side: Side) -> tuple[Ensemble, list[str]]:
@@ -79,8 +76,19 @@ def paraphrase(pair: Pair, text: str, settings: ParaphraseSettings, stage: Stage
             for ids, weight in zip(ensemble.contexts, ensemble.weights, strict=True)
         ),
         log_rd={ensemble.side.name: ensemble.objective for ensemble in ensembles},
+        gap={ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
         signature=signature("paraphrase", pair, settings),
     )
+
+
+def prepare(pair: Pair, text: str, settings: ParaphraseSettings) -> tuple[str, Frame, FramedIds]:
+    """The cleaned text in its frame, or an `InputError` that says why it cannot be worked on."""
+    source = clean(text)
+    _refuse_endless(pair, source)
+    frame = _frame_for(source, settings)
+    framed = frame.encode(pair.tokens, source)
+    _check_size(pair, framed, settings)
+    return source, frame, framed
 
 
 def is_copy(candidate: str, source: str) -> bool:
@@ -92,8 +100,10 @@ def _score(
     pair: Pair, frame: Frame, source: str, ensembles: list[Ensemble], origins: dict[str, set[str]]
 ) -> tuple[list[Paraphrase], float]:
     """Every candidate with its score, and the source's own score (equation 3, kept contexts, unweighted)."""
-    texts = [source, *(text for text in origins if text != source)]
-    ids = [frame.encode(pair.tokens, text).all for text in texts]
+    room = pair.window - max(len(context) for ensemble in ensembles for context in ensemble.contexts)
+    framed = {text: pair.tokens.encode(frame.wrap(text)) for text in (source, *origins)}
+    texts = [text for text, ids in framed.items() if len(ids) <= room]  # the source first: it was measured before
+    ids = [framed[text] for text in texts]
     per_side = [fits(ensemble.side, ensemble.contexts, ids) for ensemble in ensembles]  # (texts, contexts) each
     totals = torch.stack([side.double().mean(1) for side in per_side]).sum(0).tolist()
     relative = torch.cat([side - side[0] for side in per_side], dim=1).tolist()
@@ -119,14 +129,13 @@ def _frame_for(source: str, settings: ParaphraseSettings) -> Frame:
     return FRAMES["none"] if any(end in source for end in frame.ends) else frame
 
 
-def _bounded(pair: Pair, source: str) -> str:
-    """Refuse what is hopelessly long before a tokenizer spends minutes on it."""
+def _refuse_endless(pair: Pair, source: str) -> None:
+    """What is hopelessly long is told so before a tokenizer spends minutes on it."""
     if len(source) > pair.tokens.longest * pair.window:
         raise InputError(
             f"The text has {len(source):,} characters, and this pair reads at most {pair.window} tokens at once. "
             "Paraphrase it sentence by sentence."
         )
-    return source
 
 
 def _check_size(pair: Pair, framed: FramedIds, settings: ParaphraseSettings) -> None:
@@ -135,8 +144,8 @@ def _check_size(pair: Pair, framed: FramedIds, settings: ParaphraseSettings) -> 
     limit = pair.window - settings.context_tokens - settings.extra_tokens - frame_tokens
     if limit < 1:
         raise InputError(
-            f"Contexts of {settings.context_tokens} tokens leave no room for a text: this pair reads "
-            f"{pair.window} tokens at once. Lower context_tokens."
+            f"Contexts of {settings.context_tokens} tokens and {settings.extra_tokens} extra ones leave no room for a "
+            f"text: this pair reads {pair.window} tokens at once. Lower context_tokens or extra_tokens."
         )
     length = len(framed.middle)
     if length > limit:

@@ -11,8 +11,7 @@ from refdec.errors import InputError
 from refdec.lm.pair import Pair, load_pair
 from refdec.results import ParaphraseResult
 from refdec.settings import ParaphraseSettings, preset
-from refdec.tasks.paraphrase import Stage, paraphrase
-from refdec.tasks.text import clean
+from refdec.tasks.paraphrase import Stage, paraphrase, prepare
 
 
 class Reflector:
@@ -72,7 +71,7 @@ class Reflector:
             return paraphrase(self.pair, text, chosen, stage)
         for number, item in enumerate(text, start=1):  # a bad text is told before an hour is spent on the others
             try:
-                clean(item)
+                prepare(self.pair, item, chosen)
             except InputError as error:
                 raise InputError(f"Text {number} of {len(text)}: {error}") from error
         return [paraphrase(self.pair, item, chosen, stage) for item in text]
