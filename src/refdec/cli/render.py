@@ -45,7 +45,11 @@ def show_reasons(console: Console, result: ParaphraseResult, chosen: tuple[Parap
         for item in chosen:
             fits.add_row(Text(item.text), *(Text(f"{fit:+.1f}", style=_shade(fit)) for fit in item.fits))
         console.print(fits)
-    console.print(Text(f"signature: {result.signature}", style="dim", overflow="fold"))
+    signature = f"signature: {result.signature}"
+    if console.is_terminal:
+        console.print(Text(signature, style="dim", overflow="fold"))
+    else:
+        console.out(signature)  # one line, to be copied
 
 
 def _results_table(chosen: tuple[Paraphrase, ...]) -> Table:
