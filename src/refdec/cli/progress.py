@@ -47,7 +47,7 @@ class Progress:
         if self._status is None and not self._quiet and now - self._logged >= LOG_SECONDS:
             self._logged = now
             rate = self._done / (now - self._began)
-            print(f"refdec: {self._done} texts done, {rate:.2f} a second", file=sys.stderr, flush=True)
+            print(f"refdec: texts done: {self._done}, {rate:.2f} a second", file=sys.stderr, flush=True)
 
     def pause(self) -> None:
         """Take the live line away while results are printed."""
