@@ -8,6 +8,7 @@ The first is a real run of `refdec paraphrase --explain`; the second plots files
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
@@ -25,12 +26,11 @@ FLOORS = (None, 10, 20, 30, 40, 50)
 
 def explain() -> None:
     """The terminal, as an SVG that needs no font from elsewhere."""
-    with Path("/dev/null").open("w") as nowhere:
-        console = Console(record=True, width=104, force_terminal=True, file=nowhere, highlight=False)
-        result = Reflector().paraphrase(SOURCE)
-        chosen = result.top(4)
-        show_results(console, result, chosen, "")
-        show_reasons(console, result, chosen)
+    console = Console(record=True, width=104, force_terminal=True, file=io.StringIO(), highlight=False)
+    result = Reflector().paraphrase(SOURCE)
+    chosen = result.top(4)
+    show_results(console, result, chosen, "")
+    show_reasons(console, result, chosen)
     svg = console.export_svg(title=f'refdec paraphrase --explain --top 4 "{SOURCE}"')
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S).replace("Fira Code,", "ui-monospace,")
     (HERE / "explain.svg").write_text(svg)
