@@ -1,15 +1,17 @@
 """Model files: which are there, which are refused, and how they become a `transformers` model.
 
 A model is a directory: `config.json`, safetensors, a tokenizer. Weights may be stored as int8 with one float
-scale a row (`name` and `name.scale`), as the embedded pair is. Knows nothing of directions or of text.
+scale a row (`name` and `name.scale`), as the embedded pair is. The paper's own models are read from the pickle that
+they were released in, by torch's restricted unpickler. Knows nothing of directions or of text.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,14 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 from transformers.utils import logging as transformers_logging
 
 from refdec.errors import ModelError
+from refdec.lm import opengpt2
 
 CHECKSUMS = "SHA256SUMS"
 HUB_FILES = ["*.safetensors", "*.safetensors.index.json", "config.json", "tokenizer*", "*.model", "vocab*", "merges*"]
 HUB_FILES += ["special_tokens_map.json", "added_tokens.json", CHECKSUMS]
+RELEASED = "pytorch_model.bin"
+"""The one pickle that is ever read, and only for OpenGPT2."""
+
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 
@@ -36,10 +42,17 @@ def locate(name: str | Path) -> Path:
         raise ModelError(f"{path} is a file; name the directory that holds config.json and the weights.")
     if isinstance(name, Path) or name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"There is no directory {path}. Name a model directory or a hub id such as owner/model.")
+    home = _fetch(name, HUB_FILES)
+    if not any(home.glob("*.safetensors")) and opengpt2.may_describe(_read_json(home / "config.json")):
+        _fetch(name, [RELEASED])
+    return home
+
+
+def _fetch(name: str, patterns: list[str]) -> Path:
     try:
         from huggingface_hub import snapshot_download
 
-        return Path(snapshot_download(name, allow_patterns=HUB_FILES))
+        return Path(snapshot_download(name, allow_patterns=patterns))
     except Exception as error:  # the hub client has a dozen ways to say no
         raise ModelError(
             f"{name} is no directory here, and fetching it from the model hub failed ({_first_line(error)}). "
@@ -51,9 +64,12 @@ def load_model(directory: Path, device: torch.device) -> PreTrainedModel:
     """The causal language model in a directory, in float32."""
     refuse_unsafe(directory)
     verify_checksums(directory)
-    config = _load_config(directory)
     weights = sorted(directory.glob("*.safetensors"))
     try:
+        released = _read_opengpt2(directory, weights)
+        if released is not None:
+            return _build_opengpt2(directory, released).to(device)
+        config = _load_config(directory)
         quantised = _read_int8(weights)
         with _quietly():
             model = _build(directory, config, quantised)
@@ -73,13 +89,19 @@ def refuse_unsafe(directory: Path) -> None:
             "Use a model of an architecture that transformers knows."
         )
     if not any(directory.glob("*.safetensors")):
+        if (directory / RELEASED).is_file() and opengpt2.may_describe(config):
+            return
         pickles = sorted(path.name for pattern in PICKLES for path in directory.glob(pattern))
         if pickles:
-            raise ModelError(
-                f"The weights in {directory} are pickled ({pickles[0]}), and a pickle can run any code. "
-                "Convert them to safetensors (model.save_pretrained does) and load that."
-            )
+            raise _pickled(directory, pickles[0])
         raise ModelError(f"There are no *.safetensors weights in {directory}. Name a directory that has them.")
+
+
+def _pickled(directory: Path, name: str) -> ModelError:
+    return ModelError(
+        f"The weights in {directory} are pickled ({name}), and a pickle can run any code. "
+        "Convert them to safetensors (model.save_pretrained does) and load that."
+    )
 
 
 def verify_checksums(directory: Path) -> None:
@@ -127,6 +149,43 @@ def _read_int8(weights: list[Path]) -> dict[str, torch.Tensor] | None:
         for name, tensor in stored.items()
         if not name.endswith(".scale")
     }
+
+
+def _read_opengpt2(directory: Path, weights: list[Path]) -> dict[str, torch.Tensor] | None:
+    """The tensors of the paper's own models, recognised by their names; None where the files hold another layout."""
+    if not weights:
+        stored = _unpickle(directory / RELEASED)
+        if opengpt2.find_prefix(stored) is None:
+            raise _pickled(directory, RELEASED)
+        return stored
+    with ExitStack() as opened:
+        files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
+        if opengpt2.find_prefix(name for file in files for name in file.keys()) is None:  # noqa: SIM118
+            return None
+        return {name: file.get_tensor(name) for file in files for name in file.keys()}  # noqa: SIM118
+
+
+def _unpickle(path: Path) -> dict[str, torch.Tensor]:
+    """Tensors by name, and nothing else: the restricted unpickler builds no other objects and calls no code."""
+    try:
+        # Files from before torch 1.6 are no archives and cannot be mapped into memory.
+        stored = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
+    except Exception as error:  # a damaged pickle fails in as many ways as it has opcodes
+        raise ModelError(
+            f"{path} is damaged or holds more than tensors, and is not read. Fetch the released file again."
+        ) from error
+    if not isinstance(stored, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in stored.values()):
+        raise ModelError(f"{path} does not hold tensors by name. Fetch the released file again.")
+    return stored
+
+
+def _build_opengpt2(directory: Path, stored: dict[str, torch.Tensor]) -> PreTrainedModel:
+    try:
+        return opengpt2.build(_read_json(directory / "config.json"), stored)
+    except ValueError as error:
+        raise ModelError(
+            f"The OpenGPT2 model in {directory} cannot be used ({_first_line(error)}). Fetch the released files again."
+        ) from error
 
 
 def _build(directory: Path, config: PreTrainedConfig, state: dict[str, torch.Tensor] | None) -> PreTrainedModel:

@@ -12,12 +12,14 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer
+from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
+from tokenizers.models import BPE
 from transformers import AutoTokenizer, PreTrainedModel
 
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
-from refdec.lm.files import CHECKSUMS, load_model, locate, verify_checksums
+from refdec.lm.files import CHECKSUMS, RELEASED, load_model, locate, verify_checksums
+from refdec.lm.opengpt2 import OpenGPT2
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 from refdec.lm.transformers_lm import TransformersLM
@@ -74,7 +76,7 @@ def load_pair(
         directories = tokenizer_homes = (locate(forward), locate(backward))
         name = "+".join(f"{directory.name}:{_digest(directory)}" for directory in directories)
     models = tuple(load_model(directory, where) for directory in directories)
-    tokenizers = tuple(_load_tokenizer(home) for home in tokenizer_homes)
+    tokenizers = tuple(_load_tokenizer(home, model) for home, model in zip(tokenizer_homes, models, strict=True))
     return make_pair(models[0], models[1], tokenizers[0], tokenizers[1], name)
 
 
@@ -148,16 +150,34 @@ def _pair_directory(home: Path) -> Path:
     return home
 
 
-def _load_tokenizer(directory: Path) -> Tokenizer:
+def _load_tokenizer(directory: Path, model: PreTrainedModel) -> Tokenizer:
     path = directory / "tokenizer.json"
     try:
         if path.is_file():
             return Tokenizer.from_file(str(path))
+        if isinstance(model, OpenGPT2):
+            return _gpt2_tokenizer(directory)
         fast = AutoTokenizer.from_pretrained(str(directory), use_fast=True, trust_remote_code=False)
         tokenizer: Tokenizer = fast.backend_tokenizer
         return tokenizer
     except Exception as error:  # tokenizers raises a bare Exception for a damaged file
+        if isinstance(model, OpenGPT2):
+            raise ModelError(
+                f"There is no usable tokenizer in {directory}, and the released models bring none. Put GPT-2's "
+                "tokenizer.json there, or its vocab.json and merges.txt."
+            ) from error
         raise ModelError(f"There is no usable tokenizer in {directory}; tokenizer.json should be there.") from error
+
+
+def _gpt2_tokenizer(directory: Path) -> Tokenizer:
+    """GPT-2's byte-level BPE from the two files that came before tokenizer.json."""
+    files = (str(directory / "vocab.json"), str(directory / "merges.txt"))
+    tokenizer = Tokenizer(BPE.from_file(*files, continuing_subword_prefix="", end_of_word_suffix=""))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.post_processor = processors.ByteLevel(trim_offsets=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens([AddedToken("<|endoftext|>", normalized=True)])
+    return tokenizer
 
 
 def _start_token(model: PreTrainedModel) -> int:
@@ -179,7 +199,7 @@ def _digest(directory: Path) -> str:
     if listing.is_file():  # verified already: what it says is what is there
         return hashlib.sha256(listing.read_bytes()).hexdigest()[:8]
     summary = hashlib.sha256()
-    for path in sorted(directory.rglob("*.safetensors")):
+    for path in sorted(directory.rglob("*.safetensors")) or sorted(directory.rglob(RELEASED)):
         summary.update(path.name.encode())
         with path.open("rb") as file:
             summary.update(hashlib.file_digest(file, "sha256").digest())
