@@ -1,7 +1,11 @@
-"""The words of a text as the paper's metrics see them: NLTK's word tokenizer, lower-cased."""
+"""The words of a text as the paper's metrics see them: NLTK's word tokenizer, lower-cased.
+
+Where only the words count, `bare_words` leaves the punctuation out.
+"""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Protocol
 
@@ -12,6 +16,32 @@ class _Tokenizer(Protocol):
 
 def words(text: str) -> list[str]:
     return [word.lower() for word in _tokenizer().tokenize(text)]
+
+
+def bare_words(text: str) -> list[str]:
+    """Lower-cased words without punctuation; "don't" is one word, whichever apostrophe it is written with.
+
+    Not NLTK's: that one takes a text for a single sentence and leaves full stops inside it on their words.
+    """
+    return re.findall(r"\w+(?:'\w+)*", text.lower().replace("’", "'"))
+
+
+@cache
+def stem(word: str) -> str:
+    """A lower-cased word without its endings (Porter's algorithm): flowers and flower are one."""
+    return str(_stemmer().stem(word))
+
+
+class _Stemmer(Protocol):
+    def stem(self, word: str) -> str: ...
+
+
+@cache
+def _stemmer() -> _Stemmer:
+    from nltk.stem.porter import PorterStemmer
+
+    stemmer: _Stemmer = PorterStemmer()
+    return stemmer
 
 
 @cache
