@@ -11,37 +11,27 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-from refdec import InputError, Reflector, load_pair
+from benchmarks.outputs import Row, changes, load_reflector, model_arguments, read_rows, write_rows
+from refdec import ParaphraseSettings
+from refdec.signature import signature
 
 FLOORS = (None, 20, 30)
 """Novelty asked for: nothing, then at least 20 and 30 a sentence."""
 
 
-def generate(arguments: argparse.Namespace, changes: dict[str, Any]) -> None:
+def generate(arguments: argparse.Namespace) -> None:
     """Write one line of results a row, skipping rows that the file already has."""
-    reflector = Reflector(load_pair(arguments.pair, device=arguments.device))
-    settings = reflector.settings(arguments.preset, **changes)
-    rows = [json.loads(line) for line in arguments.data.read_text().splitlines()[: arguments.rows]]
-    done = (
-        [json.loads(line) for line in arguments.outputs.read_text().splitlines()] if arguments.outputs.exists() else []
-    )
-    arguments.outputs.parent.mkdir(parents=True, exist_ok=True)
-    with arguments.outputs.open("a") as file:
-        for number, row in enumerate(rows[len(done) :], start=len(done) + 1):
-            began = time.perf_counter()
-            result = reflector.paraphrase(row["source"], settings)
-            if done and done[0]["signature"] != result.signature:
-                raise InputError(f"{arguments.outputs} holds outputs of other settings. Name another file.")
-            seconds = time.perf_counter() - began
-            line = result.to_dict() | {"references": row["references"], "seconds": round(seconds, 3)}
-            file.write(json.dumps(line) + "\n")
-            file.flush()
-            print(f"{number} of {len(rows)}, {seconds:.1f} s", file=sys.stderr)
+    reflector = load_reflector(arguments)
+    settings = reflector.settings(ParaphraseSettings, arguments.preset, changes(arguments))
+
+    def make(row: Row) -> Row:
+        return reflector.paraphrase(row["source"], settings).to_dict() | {"references": row["references"]}
+
+    mark = signature("paraphrase", reflector.pair, settings)
+    write_rows(arguments.outputs, read_rows(arguments.data, arguments.rows[0]), make, mark)
 
 
 def choose(row: dict[str, Any], floor: int | None) -> str:
@@ -94,18 +84,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="JSON lines with source and references")
     parser.add_argument("--rows", type=int, nargs="+", default=[100], help="how many rows; several to score")
     parser.add_argument("--outputs", type=Path, help="where generations go")
-    parser.add_argument("--preset", help="fast, paper or wide")
-    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="single settings, as JSON values")
-    parser.add_argument("--pair", type=Path, help="a pair directory instead of the embedded one")
-    parser.add_argument("--device", help="a torch device")
+    model_arguments(parser)
     arguments = parser.parse_args()
     if arguments.files:
         report(arguments.files, arguments.rows)
     else:
-        arguments.rows = arguments.rows[0]
-        generate(
-            arguments, {name: json.loads(value) for name, _, value in (item.partition("=") for item in arguments.set)}
-        )
+        generate(arguments)
 
 
 if __name__ == "__main__":

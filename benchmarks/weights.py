@@ -22,7 +22,7 @@ from refdec.reflect.contexts import inward_source, read_source, sample_contexts
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.side import both_sides
 from refdec.reflect.weights import SOLVERS, LearnedWeights
-from refdec.settings import preset
+from refdec.settings import ParaphraseSettings, preset
 from refdec.tasks.frame import FRAMES
 
 
@@ -32,7 +32,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=50)
     parser.add_argument("--preset", default="paper")
     arguments = parser.parse_args()
-    pair, settings = load_pair(), preset(arguments.preset)
+    pair, settings = load_pair(), preset(ParaphraseSettings, arguments.preset)
     sources = [json.loads(line)["source"] for line in arguments.data.read_text().splitlines()[: arguments.rows]]
     learned: dict[str, list[LearnedWeights]] = {name: [] for name in SOLVERS}
     seconds = dict.fromkeys(SOLVERS, 0.0)
@@ -40,7 +40,7 @@ def main() -> None:
         framed = FRAMES[settings.frame].encode(pair.tokens, source)
         for side in both_sides(pair):
             draws = uniforms(0, source, f"contexts {side.name}", settings.contexts, settings.context_tokens)
-            contexts = sample_contexts(side, framed, draws, settings.context_top_p, lambda _: False)
+            (contexts,) = sample_contexts(side, [framed.all], [draws], settings.context_top_p, lambda *_: False)
             experts = read_source(side, contexts, framed)
             tokens = torch.tensor(inward_source(side, framed), device=experts.device)
             allowed = side.allowed(side.inward, framed)

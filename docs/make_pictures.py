@@ -17,7 +17,8 @@ from pathlib import Path
 from rich.console import Console
 
 from refdec import Reflector
-from refdec.cli.render import show_reasons, show_results
+from refdec.cli.explain import show_explanation
+from refdec.cli.render import show_results
 
 HERE = Path(__file__).parent
 SOURCE = "Is it worth learning a second language?"
@@ -27,10 +28,10 @@ FLOORS = (None, 10, 20, 30, 40, 50)
 def explain() -> None:
     """The terminal, as an SVG that needs no font from elsewhere."""
     console = Console(record=True, width=104, force_terminal=True, file=io.StringIO(), highlight=False)
-    result = Reflector().paraphrase(SOURCE)
-    chosen = result.top(4)
-    show_results(console, result, chosen, "")
-    show_reasons(console, result, chosen)
+    result = Reflector().paraphrase(SOURCE, explain=4)
+    assert result.explanation is not None
+    show_results(console, result, result.candidates[:4], "")
+    show_explanation(console, result.explanation)
     svg = console.export_svg(title=f'refdec paraphrase --explain --top 4 "{SOURCE}"')
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S).replace("Fira Code,", "ui-monospace,")
     (HERE / "explain.svg").write_text(svg)

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
-from refdec import Pair, Reflector, load_pair
+import refdec.lm.pair
+from refdec import PRESETS, Pair, Reflector, load_pair
+from refdec.cli.main import main
 from refdec.lm.direction import Direction
 from refdec.lm.transformers_lm import TransformersLM
 
 TINY: dict[str, Any] = {"contexts": 6, "context_tokens": 8, "kept_contexts": 2, "samples": 4}
 """Settings that take a second: for promises that hold whatever the settings."""
+
+TINY_OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+Run = Callable[..., tuple[int, str, str]]
+
+
+def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every preset of every task with the small settings that it has."""
+    small = TINY | {"tokens": 8}  # a generation of infill
+    for presets in PRESETS.values():
+        for name, settings in list(presets.items()):
+            mine = {key: value for key, value in small.items() if key in settings.names()}
+            monkeypatch.setitem(presets, name, settings.replace(**mine))
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +41,64 @@ def pair() -> Pair:
 @pytest.fixture(scope="session")
 def reflector(pair: Pair) -> Reflector:
     return Reflector(pair)
+
+
+@pytest.fixture(scope="session")
+def untrained(pair: Pair) -> Reflector:
+    """The real tokenizer with small models that know nothing: for identities that hold whatever models say."""
+    config = LlamaConfig(
+        vocab_size=pair.tokens.vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
+        num_attention_heads=2, max_position_embeddings=512, initializer_range=0.5, bos_token_id=0,
+    )  # fmt: skip
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        forward, backward = (TransformersLM(LlamaForCausalLM(config), direction, 0) for direction in Direction)
+    return Reflector(Pair(forward, backward, pair.tokens, "untrained"))
+
+
+@pytest.fixture
+def run(
+    pair: Pair,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Run:
+    """Call the command in this process, with the pair that is loaded already and settings that take a second."""
+    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: pair)
+    monkeypatch.setattr("refdec.cli.progress.LOG_SECONDS", float("inf"))  # no lines that depend on time
+    make_presets_tiny(monkeypatch)
+
+    def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
+        piped = tmp_path_factory.mktemp("stdin") / "piped"
+        piped.write_text(stdin)
+        monkeypatch.setattr(sys, "argv", ["refdec", *arguments])
+        with piped.open() as stream:
+            monkeypatch.setattr(sys, "stdin", stream)
+            with pytest.raises(SystemExit) as stop:
+                main()
+        out, err = capfd.readouterr()
+        assert "Traceback" not in err
+        return int(stop.value.code or 0), out, err
+
+    return call
+
+
+def refusal(run: Run, *arguments: str, stdin: str = "") -> str:
+    """The one line that a command says where it is given something bad, which it must leave with exit code 2."""
+    code, out, err = run(*arguments, stdin=stdin)
+    assert code == 2
+    assert out == ""
+    message = [line for line in err.splitlines() if line and not line.startswith(("Usage:", "Try "))]
+    assert len(message) == 1, err
+    assert message[0].startswith(("refdec: ", "Error: "))
+    return message[0]
+
+
+def refdec_process(*arguments: str, stdin: bytes | None = None, timeout: float = 120) -> tuple[int, str, str]:
+    """The installed command in a process of its own."""
+    command = [sys.executable, "-m", "refdec", *arguments]
+    done = subprocess.run(command, input=stdin, capture_output=True, timeout=timeout)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
 @pytest.fixture(scope="session", params=["llama", "gpt2"])

@@ -8,46 +8,17 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
-import refdec.cli.paraphrase
-import refdec.lm.pair
-import refdec.settings
-from refdec import Pair
-from refdec.cli.main import commands, main
-from tests.conftest import TINY
-
-TINY_OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(pair: Pair, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
-    """Call the command in this process, with the pair that is loaded already and settings that take a second."""
-    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: pair)
-    for name, settings in refdec.settings.PRESETS.items():
-        monkeypatch.setitem(refdec.settings.PRESETS, name, settings.replace(**TINY))
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["refdec", *arguments])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capfd.readouterr()
-        assert "Traceback" not in err
-        return int(stop.value.code or 0), out, err
-
-    return call
-
-
-def refdec_process(*arguments: str, stdin: bytes | None = None, timeout: float = 120) -> tuple[int, str, str]:
-    """The installed command in a process of its own."""
-    command = [sys.executable, "-m", "refdec", *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, timeout=timeout)
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+from refdec import Reflector
+from refdec.cli.choose import nothing_left
+from refdec.cli.main import commands
+from refdec.tasks.paraphrase import paraphrase
+from tests.conftest import TINY_OPTIONS, Run, refdec_process, refusal
 
 
 def test_text_as_an_argument_prints_ranked_lines(run: Run) -> None:
@@ -125,9 +96,92 @@ def test_the_front_rises_in_novelty_and_falls_in_score(run: Run) -> None:
 def test_explain_shows_contexts_weights_and_signature(run: Run) -> None:
     code, out, _ = run("paraphrase", "--explain", "How do I learn to cook?")
     assert code == 0
-    assert "Contexts that describe the source" in out
-    assert "Fit with each context" in out
+    assert out.count("context  #") >= 2
+    assert "text  0  score +0.00  How do I learn to cook?  (source)" in out
+    assert "most surprising" in out
     assert "signature: refdec:" in out
+
+
+def test_explained_are_those_that_are_shown(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    arguments = ["--json", "--explain", "--html", str(page), "--novelty", "20", "--top", "2"]
+    code, out, err = run("paraphrase", *arguments, "How do I learn to cook?")
+    line = json.loads(out)
+    assert code == 0
+    assert err == f"refdec: the explanations are in {page}\n"
+    source, *reasons = line["reasons"]
+    assert source["label"] == "source"
+    assert "".join(token["text"] for token in source["tokens"]).strip() == line["source"]
+    assert [reason["text"] for reason in reasons] == [found["text"] for found in line["results"]]
+    assert "How do I learn to cook?" in page.read_text()
+
+
+def test_a_page_of_what_was_done_is_written_when_stopped_by_hand(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+
+    def stopped(pair: Any, text: str, *rest: Any, **options: Any) -> Any:
+        if text == "We left.":
+            raise KeyboardInterrupt
+        return paraphrase(pair, text, *rest, **options)
+
+    monkeypatch.setattr("refdec.tasks.reflector.paraphrase", stopped)
+    page = tmp_path / "page.html"
+    code, out, err = run("paraphrase", "--top", "1", "--html", str(page), "It rained.", "We left.", "It was late.")
+    assert code == 1
+    assert out.startswith("It rained.\n")
+    assert err == f"refdec: the explanations are in {page}\n\nrefdec: stopped.\n"
+    assert "It rained." in page.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_kept_and_avoided_words(run: Run) -> None:
+    constraints = ["--keep", "Tuesday", "--avoid", "boss", "--keep-numbers"]
+    code, out, _ = run(
+        "paraphrase", "--json", *constraints, "--samples", "8", "My boss came back on Tuesday with 3 cakes."
+    )
+    line = json.loads(out)
+    assert code == 0
+    for found in line["results"]:
+        assert "Tuesday" in found["text"]
+        assert "3" in found["text"]
+        assert "boss" not in found["text"].lower()
+    assert line["results"] or "satisfies the constraints" in line["note"]
+
+
+def test_nothing_that_satisfies_the_constraints_is_said_with_the_reason(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("refdec.constraints.Constraints.failures", lambda *_: ["lacks 'iPhone'"])
+    arguments = ["paraphrase", "--keep", "iPhone", "The iPhone is new."]
+    code, out, _ = run(*arguments, "--json")
+    line = json.loads(out)
+    assert code == 0
+    assert line["results"] == []
+    assert re.fullmatch(r"No.* satisfies the constraints: \d+ lacks? 'iPhone'\.", line["note"])
+    assert line["note"] in run(*arguments)[1]
+
+
+def test_the_reasons_of_rejection_read_like_a_sentence() -> None:
+    assert nothing_left("paraphrase", {"lacks 'x'": 1}) == "No candidate satisfies the constraints: 1 lacks 'x'."
+    one = nothing_left("filling", {"lacks 'x'": 12})
+    assert one == "None of 12 candidates satisfies the constraints: 12 lack 'x'."
+    several = nothing_left("filling", {"says 'b'": 3, "lacks 'a b'": 9})
+    assert several == "No candidate satisfies the constraints: 9 lack 'a b', 3 say 'b'."
+    assert nothing_left("filling", {}).startswith("No filling was generated.")
+
+
+def test_python_the_command_and_a_fingerprint_give_the_same(run: Run, reflector: Reflector, tmp_path: Path) -> None:
+    text, file = "The train was late again.", str(tmp_path / "train.json")
+    expected = reflector.paraphrase(text, "fast", seed=3)
+    code, out, _ = run("paraphrase", "--json", "--seed", "3", "--top", "100", text)
+    assert code == 0
+    assert json.loads(out) == expected.to_dict()
+    assert run("fingerprint", "--seed", "3", "-o", file, text)[0] == 0
+    for arguments in ([], [text], ["--seed", "3", text]):
+        code, out, _ = run("paraphrase", "--json", "--top", "100", "--fingerprint", file, *arguments)
+        assert code == 0
+        assert json.loads(out) == expected.to_dict()
 
 
 BAD = {
@@ -155,11 +209,21 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_gets_one_clear_line_and_exit_code_two(run: Run, name: str) -> None:
-    code, out, err = run(*BAD[name])
-    assert code == 2
-    assert out == ""
-    message = [line for line in err.splitlines() if line and not line.startswith(("Usage:", "Try "))]
-    assert len(message) == 1, err
+    refusal(run, *BAD[name])
+
+
+def test_constraints_that_cannot_be_met_are_refused(run: Run) -> None:
+    refused = refusal(run, "paraphrase", "--keep", "red car", "--avoid", "Car", "My red car is fast.")
+    assert refused == "refdec: 'red car' must be kept, and 'Car' in it must be avoided. Drop one of them."
+    refused = refusal(run, "paraphrase", "--keep", "a very long phrase " * 5, "It rained.")
+    assert "What must be kept has" in refused
+    assert "cannot be used: The text is empty" in refusal(run, "paraphrase", "--keep", " ", "It rained.")
+
+
+def test_a_page_that_cannot_be_written_is_told_before_the_work(run: Run, tmp_path: Path) -> None:
+    refused = refusal(run, "paraphrase", "--html", str(tmp_path / "no" / "page.html"), "It rained.")
+    assert "cannot be written (there is no directory" in refused
+    assert "(it is a directory)" in refusal(run, "paraphrase", "--html", str(tmp_path), "It rained.")
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "no config"])
@@ -191,7 +255,7 @@ def test_stopping_by_hand_is_no_traceback(run: Run, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     monkeypatch.setattr("refdec.tasks.reflector.paraphrase", interrupted)
-    assert run("paraphrase", "Hello there.")[0] == 1
+    assert run("paraphrase", "Hello there.") == (1, "", "\nrefdec: stopped.\n")
 
 
 def test_help_does_not_wait_for_torch() -> None:
@@ -199,22 +263,33 @@ def test_help_does_not_wait_for_torch() -> None:
     assert subprocess.run([sys.executable, "-c", script], env=os.environ).returncode == 0
 
 
-def examples() -> list[str]:
-    help_text = commands.commands["paraphrase"].help or ""
-    return re.findall(r"^ +(.*refdec paraphrase .*)$", help_text, re.M)
+def examples(command: click.Command) -> list[str]:
+    return re.findall(r"^ {2,}(.*\brefdec [a-z]+ .*)$", (command.help or "").partition("Examples:")[2], re.M)
 
 
-@pytest.mark.parametrize("example", examples())
-def test_the_examples_in_the_help_text_run(run: Run, example: str, tmp_path: Path) -> None:
-    piped, _, command = example.rpartition("| ")
-    if piped:
-        text = tmp_path / "piped"
-        text.write_text(shlex.split(piped)[1] + "\n")
-        command += f" --file {text}"
-    code, out, err = run(*shlex.split(command)[1:])
-    assert code == 0, err
-    assert out
+@pytest.mark.parametrize("name", commands.commands)
+def test_the_examples_in_the_help_text_run(
+    run: Run, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = examples(commands.commands[name])
+    assert len(found) >= 4
+    for example in found:
+        piped, _, command = example.rpartition("| ")
+        stdin = shlex.split(piped)[1].encode().decode("unicode_escape").strip() + "\n" if piped else ""
+        code, out, err = run(*shlex.split(command)[1:], stdin=stdin)
+        assert code == 0, err
+        assert out or "the fingerprint is in" in err
 
 
-def test_there_are_examples_in_the_help_text() -> None:
-    assert len(examples()) >= 4
+def test_the_examples_of_the_group_are_those_of_its_commands() -> None:
+    own = {example for command in commands.commands.values() for example in examples(command)}
+    assert len(examples(commands)) == len(commands.commands)
+    assert own.issuperset(examples(commands))
+
+
+def test_every_command_is_listed_with_what_it_does(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    for name, command in commands.commands.items():
+        assert re.search(rf"^  {name} +{re.escape(command.short_help or '?')}$", out, re.M)

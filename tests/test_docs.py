@@ -13,9 +13,9 @@ import refdec
 import refdec.lm.pair
 import refdec.settings
 import refdec.tasks.reflector
-from refdec import PRESETS, Pair
+from refdec import PRESETS, Pair, ParaphraseSettings
 from refdec.cli.main import main
-from tests.conftest import TINY
+from tests.conftest import make_presets_tiny
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -34,8 +34,7 @@ def small(pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The loaded pair for every name, settings that take a second, an empty directory to work in."""
     for module in (refdec.lm.pair, refdec.tasks.reflector):
         monkeypatch.setattr(module, "load_pair", lambda *_, **__: pair)
-    for name, settings in list(PRESETS.items()):
-        monkeypatch.setitem(PRESETS, name, settings.replace(**TINY))
+    make_presets_tiny(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -45,18 +44,23 @@ def test_python_examples_run(page: str, code: str, small: Path) -> None:  # noqa
     exec(compile(code, page, "exec"), {"__name__": "example"})
 
 
-def commands() -> list[str]:
-    lines = [line for _, code in blocks("console") for line in code.splitlines()]
-    return [line.partition("#")[0].strip() for line in lines if line.startswith("refdec ")]
+def commands() -> list[list[str]]:
+    """The commands of each block that has some: a later one may use what an earlier one wrote."""
+    found = [
+        [line.partition("#")[0].strip() for line in code.splitlines() if line.startswith("refdec ")]
+        for _, code in blocks("console")
+    ]
+    return [lines for lines in found if lines]
 
 
-@pytest.mark.parametrize("command", commands())
-def test_commands_run(command: str, small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("lines", commands(), ids=lambda lines: lines[0])
+def test_commands_run(lines: list[str], small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (small / "questions.txt").write_text("Is it far?\nWhy do people sing?\n")
-    monkeypatch.setattr(sys, "argv", shlex.split(command.partition(">")[0]))
-    with pytest.raises(SystemExit) as stop:
-        main()
-    assert not stop.value.code
+    for line in lines:
+        monkeypatch.setattr(sys, "argv", shlex.split(line.partition(">")[0]))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        assert not stop.value.code, line
 
 
 def test_make_targets_exist() -> None:
@@ -74,7 +78,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_table_of_presets_is_that_of_the_program() -> None:
     page = (ROOT / "docs" / "quality.md").read_text()
-    for name, settings in PRESETS.items():
+    for name, settings in PRESETS["paraphrase"].items():
+        assert isinstance(settings, ParaphraseSettings)
         values = [settings.contexts, settings.context_tokens, settings.context_top_p, settings.kept_contexts]
         row = [f"`{name}`", *map(str, [*values, settings.samples])]
         assert "| " + " | ".join(row) + " |" in page

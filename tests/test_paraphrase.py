@@ -53,9 +53,9 @@ def test_contexts_that_repeat_the_source_are_dropped(reflector: Reflector) -> No
     side = Side(reflector.pair, "right")
     framed = FRAMES["quoted"].encode(reflector.pair.tokens, "What is love?")
     draws = uniforms(0, "What is love?", "contexts right", 24, 30)
-    everything = sample_contexts(side, framed, draws, 0.7, lambda _: False)
+    (everything,) = sample_contexts(side, [framed.all], [draws], 0.7, lambda *_: False)
     assert any(found.source in reflector.pair.tokens.decode(ids) for ids in everything)
-    assert sample_contexts(side, framed, draws, 0.7, lambda _: True) == everything
+    assert sample_contexts(side, [framed.all], [draws], 0.7, lambda *_: True) == [everything]
 
 
 def test_weights_of_each_side_sum_to_one(result: ParaphraseResult) -> None:

@@ -13,7 +13,7 @@ from refdec.tasks.frame import FRAMES
 
 
 def test_the_paper_preset_is_the_papers_table() -> None:
-    paper = preset("paper")
+    paper = preset(ParaphraseSettings, "paper")
     table = {"contexts": 80, "context_tokens": 50, "context_top_p": 0.7, "kept_contexts": 6, "samples": 30}
     assert {name: getattr(paper, name) for name in table} == table
     assert (paper.entropy, paper.extra_tokens) == (4.0, 5)
@@ -49,7 +49,7 @@ def test_a_typo_is_answered_with_what_was_meant() -> None:
     with pytest.raises(SettingsError, match="did you mean 'contexts'"):
         ParaphraseSettings().replace(context=3)
     with pytest.raises(SettingsError, match="did you mean 'paper'"):
-        preset("papr")
+        preset(ParaphraseSettings, "papr")
 
 
 def test_every_choice_exists() -> None:
@@ -60,4 +60,4 @@ def test_every_choice_exists() -> None:
 
 def test_settings_cannot_change_once_made() -> None:
     with pytest.raises(AttributeError):
-        PRESETS["fast"].contexts = 3  # type: ignore[misc]
+        PRESETS["paraphrase"]["fast"].contexts = 3  # type: ignore[misc]

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refdec import InputError, Pair
+from refdec import InputError, Pair, ParaphraseSettings
+from refdec.tasks.describe import prepare
 from refdec.tasks.extract import extract, is_well_formed
 from refdec.tasks.frame import FRAMES
 from refdec.tasks.sentences import split_sentences
@@ -51,7 +52,7 @@ def test_a_framed_text_is_the_text_in_its_frame(pair: Pair, name: str, text: str
 
 def test_nothing_but_a_mark_leaves_nothing_to_rewrite(pair: Pair) -> None:
     with pytest.raises(InputError, match="nothing to rewrite"):
-        QUOTED.encode(pair.tokens, "?")
+        prepare(pair, "?", ParaphraseSettings())
 
 
 @given(st.text(alphabet='ab.?!" ,\n1A…', max_size=60))

@@ -6,28 +6,65 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from refdec.constraints import Constraints
     from refdec.errors import InputError, ModelError, RefdecError, SettingsError
+    from refdec.explanation import Explanation
+    from refdec.fingerprint import Fingerprint
     from refdec.lm.direction import Direction
     from refdec.lm.pair import Pair, load_pair
-    from refdec.results import Context, Paraphrase, ParaphraseResult
-    from refdec.settings import PRESETS, ParaphraseSettings
+    from refdec.page import page
+    from refdec.results import (
+        Context,
+        Filling,
+        InfillResult,
+        Paraphrase,
+        ParaphraseResult,
+        RewriteResult,
+        Score,
+    )
+    from refdec.settings import (
+        PRESETS,
+        FingerprintSettings,
+        InfillSettings,
+        ParaphraseSettings,
+        RewriteSettings,
+        ScoreSettings,
+    )
     from refdec.tasks.reflector import Reflector
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "constraints": ("Constraints",),
     "errors": ("InputError", "ModelError", "RefdecError", "SettingsError"),
+    "explanation": ("Explanation",),
+    "fingerprint": ("Fingerprint",),
     "lm.direction": ("Direction",),
     "lm.pair": ("Pair", "load_pair"),
-    "results": ("Context", "Paraphrase", "ParaphraseResult"),
-    "settings": ("PRESETS", "ParaphraseSettings"),
+    "page": ("page",),
+    "results": ("Context", "Filling", "InfillResult", "Paraphrase", "ParaphraseResult", "RewriteResult", "Score"),
+    "settings": (
+        "PRESETS",
+        "FingerprintSettings",
+        "InfillSettings",
+        "ParaphraseSettings",
+        "RewriteSettings",
+        "ScoreSettings",
+    ),
     "tasks.reflector": ("Reflector",),
 }
 
 __all__ = [
     "PRESETS",
+    "Constraints",
     "Context",
     "Direction",
+    "Explanation",
+    "Filling",
+    "Fingerprint",
+    "FingerprintSettings",
+    "InfillResult",
+    "InfillSettings",
     "InputError",
     "ModelError",
     "Pair",
@@ -36,9 +73,14 @@ __all__ = [
     "ParaphraseSettings",
     "RefdecError",
     "Reflector",
+    "RewriteResult",
+    "RewriteSettings",
+    "Score",
+    "ScoreSettings",
     "SettingsError",
     "__version__",
     "load_pair",
+    "page",
 ]
 
 

@@ -6,8 +6,11 @@ Plain data. `str(result)` is the text; `to_dict()` is the stable form that `--js
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from refdec.explanation import Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,8 @@ class ParaphraseResult:
     log_rd: dict[str, float]  # a side: log RD(source), how well the kept contexts describe the source
     gap: dict[str, float]  # a side: the most that better weights could add to it, nats
     signature: str
+    rejected: dict[str, int] = field(default_factory=dict)  # why candidates broke a constraint, and how many did
+    explanation: Explanation | None = None  # where it was asked for
 
     def __str__(self) -> str:
         return str(self.best) if self.best else ""
@@ -108,5 +113,124 @@ class ParaphraseResult:
             "contexts": [context.to_dict() for context in self.contexts],
             "log_rd": {side: round(value, 3) for side, value in self.log_rd.items()},
             "gap": {side: round(value, 6) for side, value in self.gap.items()},
+            "rejected": self.rejected,
+            "signature": self.signature,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteResult(ParaphraseResult):
+    """Rewritings of a span that was held between its neighbours. `relative` counts the fit of these, too."""
+
+    left: str = ""
+    right: str = ""
+
+    def in_place(self, item: Paraphrase) -> str:
+        """The document with a candidate in the span's place."""
+        return f"{self.left}{item.text}{self.right}"
+
+    def to_dict(self, results: tuple[Paraphrase, ...] | None = None) -> dict[str, Any]:
+        line = ParaphraseResult.to_dict(self, results)
+        return {"source": line.pop("source"), "left": self.left, "right": self.right, **line}
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """A hypothesis for a gap, with what it explains."""
+
+    text: str
+    score: float  # nats that it adds to the log-probability of both observations, over the empty hypothesis
+    passes: bool  # whether both observations gain
+    left_gain: float  # of that, for the text before the gap
+    right_gain: float  # and for the text after it
+    side: str  # whose contexts generated it: "left", "right" or "both"
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "text": self.text,
+            "score": round(self.score, 4),
+            "passes": self.passes,
+            "left_gain": round(self.left_gain, 4),
+            "right_gain": round(self.right_gain, 4),
+            "side": self.side,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class InfillResult:
+    """Fillings of one gap: those that explain both observations first, each group best first."""
+
+    left: str
+    right: str
+    candidates: tuple[Filling, ...]
+    contexts: tuple[Context, ...]
+    signature: str
+    rejected: dict[str, int] = field(default_factory=dict)
+    explanation: Explanation | None = None
+
+    def __str__(self) -> str:
+        return str(self.best) if self.best else ""
+
+    def __iter__(self) -> Iterator[Filling]:
+        return iter(self.candidates)
+
+    @property
+    def best(self) -> Filling | None:
+        """The best filling; its `passes` says whether it explains both observations."""
+        return self.candidates[0] if self.candidates else None
+
+    @property
+    def filled(self) -> str:
+        """The whole text with the best filling in the gap; where there is none, the gap stays."""
+        return " ".join(part for part in (self.left, str(self) or "___", self.right) if part)
+
+    def top(self, count: int) -> tuple[Filling, ...]:
+        return self.candidates[:count]
+
+    def to_dict(self, results: tuple[Filling, ...] | None = None) -> dict[str, Any]:
+        return {
+            "left": self.left,
+            "right": self.right,
+            "results": [result.to_dict() for result in (self.candidates if results is None else results)],
+            "contexts": [context.to_dict() for context in self.contexts],
+            "rejected": self.rejected,
+            "signature": self.signature,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a candidate fits the contexts of a reference, with bootstrap intervals over the contexts (95 %)."""
+
+    reference: str
+    candidate: str
+    score: float  # equation 3: mean log-probability of the contexts next to the candidate, sides added; nats
+    low: float
+    high: float
+    relative: float  # score less the reference's own; 0 fits as well as the reference
+    relative_low: float
+    relative_high: float
+    span: float  # nats from an unrelated text up to the reference itself
+    scaled: float  # 100: as good as the reference itself; 0: no better than an unrelated text
+    scaled_low: float
+    scaled_high: float
+    fluency: float  # the part of score that is the candidate's own log-probability; 0 where that does not count
+    signature: str
+    explanation: Explanation | None = None
+
+    def __float__(self) -> float:
+        return self.scaled
+
+    def to_dict(self) -> dict[str, Any]:
+        numbers = ("score", "low", "high", "relative", "relative_low", "relative_high", "span", "fluency")
+        percents = ("scaled", "scaled_low", "scaled_high")
+        return {
+            "reference": self.reference,
+            "candidate": self.candidate,
+            **{name: round(getattr(self, name), 4) for name in numbers},
+            **{name: round(getattr(self, name), 2) for name in percents},
             "signature": self.signature,
         }

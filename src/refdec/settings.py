@@ -11,7 +11,7 @@ import difflib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self, TypeVar
 
 from refdec.errors import SettingsError
 
@@ -30,6 +30,10 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
         if value not in details["choices"]:
             raise SettingsError(f"{item.name} is {value!r}; choose one of {', '.join(details['choices'])}.")
         return
+    if isinstance(item.default, bool):
+        if not isinstance(value, bool):
+            raise SettingsError(f"{item.name} is {value!r}; it must be true or false.")
+        return
     whole = isinstance(item.default, int)
     kind = "a whole number" if whole else "a number"
     good_type = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
@@ -38,54 +42,173 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ParaphraseSettings:
-    """How a paraphrase is made. The defaults are the paper's."""
+class Settings:
+    """What all settings share: checked when made, copied with changes, listed in signatures."""
 
-    contexts: int = setting(80, "contexts sampled on each side", symbol="n_c", low=1, high=100_000)
-    context_tokens: int = setting(50, "tokens a context has", symbol="len_c", low=1, high=100_000)
-    context_top_p: float = setting(0.7, "nucleus from which contexts are sampled", symbol="p_c", low=0, high=1)
-    kept_contexts: int = setting(6, "heaviest contexts that generate and score", symbol="k_c", low=1, high=100_000)
-    minimum_weight: float = setting(0.0, "contexts lighter than this are not kept", low=0, high=1)
-    samples: int = setting(30, "generations on each side", symbol="n_s", low=1, high=100_000)
-    extra_tokens: int = setting(5, "tokens a generation may be longer than the source", low=0, high=10_000)
-    entropy: float = setting(4.0, "entropy of sampling over the whole source, in nats", symbol="h", low=0, high=1_000)
-    frame: str = setting("quoted", "what stands around the source", choices=("quoted", "paragraph", "none"))
-    solver: str = setting("newton", "how context weights are learned", choices=("newton", "adam"))
-    seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
+    task: ClassVar[str]
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):
             _check(item, getattr(self, item.name))
 
-    def replace(self, **changes: Any) -> ParaphraseSettings:
+    def replace(self, **changes: Any) -> Self:
         """A copy with some settings changed."""
-        known = [item.name for item in dataclasses.fields(self)]
+        known = self.names()
         for name in changes:
             if name not in known:
                 raise SettingsError(f"There is no setting {name!r}{did_you_mean(name, known)}.")
         return dataclasses.replace(self, **changes)
 
+    @classmethod
+    def names(cls) -> list[str]:
+        return [item.name for item in dataclasses.fields(cls)]
+
     def items(self) -> list[tuple[str, Any]]:
-        return [(item.name, getattr(self, item.name)) for item in dataclasses.fields(self)]
+        return [(name, getattr(self, name)) for name in self.names()]
 
 
-PRESETS = {
-    "fast": ParaphraseSettings(
-        contexts=24, context_tokens=40, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
-    ),
-    "paper": ParaphraseSettings(),
-    "wide": ParaphraseSettings(contexts=640, context_tokens=40, kept_contexts=8),
+@dataclass(frozen=True, slots=True)
+class FingerprintSettings(Settings):
+    """How a text is described by contexts. The defaults are the paper's for paraphrasing."""
+
+    task: ClassVar[str] = "fingerprint"
+
+    contexts: int = setting(80, "contexts sampled on each side", symbol="n_c", low=1, high=100_000)
+    context_tokens: int = setting(50, "tokens a context has", symbol="len_c", low=1, high=100_000)
+    context_top_p: float = setting(0.7, "nucleus from which contexts are sampled", symbol="p_c", low=0, high=1)
+    kept_contexts: int = setting(6, "heaviest contexts that generate", symbol="k_c", low=1, high=100_000)
+    minimum_weight: float = setting(0.0, "contexts lighter than this are not kept", low=0, high=1)
+    entropy: float = setting(4.0, "entropy of sampling over a whole generation, in nats", symbol="h", low=0, high=1_000)
+    frame: str = setting("quoted", "what stands around the source", choices=("quoted", "paragraph", "none"))
+    solver: str = setting("newton", "how context weights are learned", choices=("newton", "adam"))
+    seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
+
+    def description(self) -> FingerprintSettings:
+        """These settings without what only a task needs."""
+        return FingerprintSettings(**{name: getattr(self, name) for name in FingerprintSettings.names()})
+
+
+@dataclass(frozen=True, slots=True)
+class ParaphraseSettings(FingerprintSettings):
+    """How a paraphrase is made. The defaults are the paper's."""
+
+    task: ClassVar[str] = "paraphrase"
+
+    samples: int = setting(30, "generations on each side", symbol="n_s", low=1, high=100_000)
+    extra_tokens: int = setting(5, "tokens a generation may be longer than the source", low=0, high=10_000)
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteSettings(ParaphraseSettings):
+    """How a span is rewritten inside its context: as a paraphrase, between its true neighbours."""
+
+    task: ClassVar[str] = "rewrite"
+
+    frame: str = setting("none", "what stands around the span by itself", choices=("none",))
+    in_place: float = setting(
+        0.5, "share of the contexts sampled with the neighbours held; the others are the span's own", low=0, high=1
+    )
+    neighbour_weight: float = setting(0.25, "share of the true neighbours in the ensemble, at least", low=0, high=1)
+    place: float = setting(
+        1.0, "how much the fit of the neighbours counts, against that of the sampled contexts", low=0, high=1_000
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class InfillSettings(FingerprintSettings):
+    """How a gap is filled. The defaults are the paper's for abductive infilling."""
+
+    task: ClassVar[str] = "infill"
+
+    contexts: int = setting(50, "contexts sampled on each side", symbol="n_c", low=1, high=100_000)
+    context_top_p: float = setting(0.9, "nucleus from which contexts are sampled", symbol="p_c", low=0, high=1)
+    entropy: float = setting(6.0, "entropy of sampling over a whole generation, in nats", symbol="h", low=0, high=1_000)
+    frame: str = setting("none", "what stands around both observations", choices=("paragraph", "none"))
+    samples: int = setting(20, "generations on each side", symbol="n_s", low=1, high=100_000)
+    tokens: int = setting(20, "tokens a generation has", symbol="len_s", low=1, high=10_000)
+    sentences: int = setting(1, "sentences a filling may have at most", low=1, high=100)
+    least_words: int = setting(2, "words a filling has at least", low=1, high=1_000)
+    most_words: int = setting(20, "words a filling has at most", low=1, high=1_000)
+    no_repeat: int = setting(3, "word sequences of this length are never said twice; 0 allows it", low=0, high=100)
+    credit: str = setting("new", "which words of the observations a filling is credited for", choices=("new", "all"))
+
+    def __post_init__(self) -> None:
+        FingerprintSettings.__post_init__(self)
+        if self.least_words > self.most_words:
+            raise SettingsError(f"least_words is {self.least_words}; it cannot be above most_words, {self.most_words}.")
+        if self.no_repeat == 1:
+            raise SettingsError("no_repeat is 1, and no text does without saying a word twice. Use 0, or 2 and more.")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreSettings(FingerprintSettings):
+    """How alike two texts are: which contexts count, and how."""
+
+    task: ClassVar[str] = "score"
+
+    frame: str = setting("none", "what stands around a text", choices=("quoted", "paragraph", "none"))
+    sides: str = setting("both", "contexts of which side count", choices=("both", "right", "left"))
+    weighting: str = setting(
+        "none", "all contexts alike, the kept ones alike, or by learned weights", choices=("none", "kept", "learned")
+    )
+    symmetric: bool = setting(False, "also judge the reference by the contexts of the candidate")
+    fluency: float = setting(0.0, "weight of the candidate's own log-probability a token", low=0, high=1_000)
+    resamples: int = setting(1_000, "resamples of the contexts for the interval", low=0, high=1_000_000)
+
+
+PRESETS: dict[str, dict[str, FingerprintSettings]] = {
+    "paraphrase": {
+        "fast": ParaphraseSettings(
+            contexts=24, context_tokens=40, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
+        ),
+        "paper": ParaphraseSettings(),
+        "wide": ParaphraseSettings(contexts=640, context_tokens=40, kept_contexts=8),
+    },
+    "rewrite": {
+        "fast": RewriteSettings(
+            contexts=24, context_tokens=30, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
+        ),
+        "paper": RewriteSettings(),
+        "wide": RewriteSettings(contexts=640, context_tokens=40, kept_contexts=8),
+    },
+    "infill": {
+        "fast": InfillSettings(contexts=16, context_tokens=24, kept_contexts=3, minimum_weight=0.01, samples=16),
+        "paper": InfillSettings(),
+        "released": InfillSettings(contexts=100, context_tokens=30, kept_contexts=8, samples=30),
+    },
+    "score": {
+        "fast": ScoreSettings(contexts=24, context_tokens=24, context_top_p=0.4),
+        "paper": ScoreSettings(),
+        "translation": ScoreSettings(contexts=24, context_tokens=24, context_top_p=0.4, fluency=2.0),
+        "wide": ScoreSettings(contexts=64, context_tokens=32, context_top_p=0.4),
+    },
 }
-"""fast serves two CPU cores, paper is the paper's table, wide is what a GPU makes affordable.
+PRESETS["fingerprint"] = {name: found.description() for name, found in PRESETS["paraphrase"].items()}
+"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, the third is what a GPU makes affordable.
 
 With few contexts a small nucleus pays: they stay close to the source. The figures are in docs/quality.md.
 """
 
 
-def preset(name: str) -> ParaphraseSettings:
-    if name not in PRESETS:
-        raise SettingsError(f"There is no preset {name!r}{did_you_mean(name, PRESETS)}. Presets: {', '.join(PRESETS)}.")
-    return PRESETS[name]
+AnySettings = TypeVar("AnySettings", bound=Settings)
+
+
+def preset(kind: type[AnySettings], name: str) -> AnySettings:
+    """The preset of a task, which is named by the kind of its settings."""
+    known = PRESETS[kind.task]
+    if name not in known:
+        raise SettingsError(
+            f"There is no {kind.task} preset {name!r}{did_you_mean(name, known)}. Presets: {', '.join(known)}."
+        )
+    found = known[name]
+    assert isinstance(found, kind)
+    return found
+
+
+def default_preset(kind: type[Settings], device: str) -> str:
+    """The preset that suits a machine: a GPU affords the last one, a CPU the first."""
+    names = list(PRESETS[kind.task])
+    return names[0] if device == "cpu" else names[-1]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

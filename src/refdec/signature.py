@@ -5,13 +5,16 @@ from __future__ import annotations
 import torch
 
 import refdec
+from refdec.constraints import NONE, Constraints
 from refdec.lm.pair import Pair
-from refdec.settings import ParaphraseSettings
+from refdec.settings import Settings
 
 
-def signature(task: str, pair: Pair, settings: ParaphraseSettings) -> str:
+def signature(task: str, pair: Pair, settings: Settings, constraints: Constraints = NONE) -> str:
     device = pair.forward.device
     machine = torch.cuda.get_device_name(device).replace(" ", "-") if device.type == "cuda" else device.type
     parts = [("refdec", refdec.__version__), ("task", task), ("pair", pair.name), *settings.items()]
+    if constraints:
+        parts.append(("constraints", constraints.describe()))
     parts += [("torch", torch.__version__), ("device", machine)]
     return "|".join(f"{name}:{value}" for name, value in parts)

@@ -10,21 +10,39 @@ import sys
 
 import click
 
+from refdec.cli.fingerprint import fingerprint_command
+from refdec.cli.infill import infill_command
 from refdec.cli.paraphrase import paraphrase_command
+from refdec.cli.rewrite import rewrite_command
+from refdec.cli.score import score_command
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _InOrder(click.Group):
+    """Lists its commands as they were added."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="refdec", prog_name="refdec")
 def commands() -> None:
     """Rewrite text with two language models that read in opposite directions.
 
     \b
-    Example:
+    Examples:
       refdec paraphrase "How do I learn to cook?"
+      refdec infill "She missed the bus. ___ She was late for work."
+      refdec rewrite "It was late. [[We were very tired.]] So we left."
+      refdec score "The train was late." "The train came late."
+      refdec fingerprint "How do I learn to cook?" -o cook.json
+
+    refdec COMMAND --help tells more.
     """
 
 
-commands.add_command(paraphrase_command)
+for command in (paraphrase_command, infill_command, rewrite_command, score_command, fingerprint_command):
+    commands.add_command(command)
 
 
 def main() -> None:

@@ -1,35 +1,135 @@
-"""Options made from the settings themselves, so that a new setting is an option at once."""
+"""Options that commands share. Those of settings are made from the settings themselves: a new one is an option at once.
+
+Knows the settings and what they are called; nothing here loads a model.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from refdec.settings import PRESETS, ParaphraseSettings
+from refdec.constraints import FINDERS, Constraints
+from refdec.fingerprint import Fingerprint
+from refdec.settings import PRESETS, AnySettings, FingerprintSettings, preset
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+FILE = click.Path(path_type=Path)
+SETTINGS_HELP = "settings [default: {} on a CPU, {} on a GPU]"
 
 
-def setting_options(function: Command) -> Command:
-    """One option for every setting; what is not given stays as the preset has it."""
-    for item in reversed(dataclasses.fields(ParaphraseSettings)):
-        details = item.metadata
-        kind: Any = click.Choice(details["choices"]) if details["choices"] else type(item.default)
-        symbol = f" ({details['symbol']} in the paper)" if details["symbol"] else ""
-        values = ", ".join(f"{name} {getattr(settings, item.name)}" for name, settings in PRESETS.items())
-        same = len({getattr(settings, item.name) for settings in PRESETS.values()}) == 1
-        default = f"[default: {item.default}]" if same else f"[{values}]"
-        flag = "--" + item.name.replace("_", "-")
-        function = click.option(flag, item.name, type=kind, default=None, help=f"{details['help']}{symbol} {default}")(
-            function
-        )
-    return function
+def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+    """Several options as one decorator, in the order in which the help lists them."""
+
+    def decorate(function: Command) -> Command:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
 
 
-def given(values: dict[str, Any]) -> dict[str, Any]:
+def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
+    """The presets of a task and one option for every setting; what is not given stays as the preset has it."""
+    presets = PRESETS[kind.task]
+    names = list(presets)
+    choice = click.option("--preset", type=click.Choice(names), help=SETTINGS_HELP.format(names[0], names[-1]))
+    return _together(choice, *(_setting_option(item, presets) for item in dataclasses.fields(kind)))
+
+
+def _setting_option(
+    item: dataclasses.Field[Any], presets: dict[str, FingerprintSettings]
+) -> Callable[[Command], Command]:
+    details = item.metadata
+    values = {name: _word(getattr(settings, item.name)) for name, settings in presets.items()}
+    shared = set(values.values())
+    default = f"default: {shared.pop()}" if len(shared) == 1 else ", ".join(map(" ".join, values.items()))
+    symbol = f" ({details['symbol']} in the paper)" if details["symbol"] else ""
+    flag = item.name.replace("_", "-")
+    if isinstance(item.default, bool):
+        flag, kind = f"{flag}/--no-{flag}", None
+    else:
+        kind = click.Choice(details["choices"]) if details["choices"] else type(item.default)
+    return click.option(f"--{flag}", item.name, type=kind, default=None, help=f"{details['help']}{symbol} [{default}]")
+
+
+def _word(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+model_options = _together(
+    click.option("--forward", help="forward model, or a directory of a pair: a path or hub id"),
+    click.option("--backward", help="backward model with the same tokenizer: a path or hub id"),
+    click.option("--device", help="where to compute: cpu, cuda, cuda:1 [default: a GPU where there is one]"),
+)
+
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="no progress on standard error")
+
+output_options = _together(
+    click.option("--explain", is_flag=True, help="show the weighted contexts, the fit with each, and surprising words"),
+    click.option("--html", type=FILE, metavar="FILE", help="write the explanations of all results to a web page"),
+    click.option("--json", "as_json", is_flag=True, help="one JSON object a line"),
+    quiet_option,
+)
+
+
+def task_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
+    """What every command with results has: how they are printed, by which models, with which settings."""
+    return _together(output_options, model_options, setting_options(kind))
+
+
+constraint_options = _together(
+    click.option("--keep", multiple=True, metavar="PHRASE", help="results have this phrase, as written; repeatable"),
+    click.option("--avoid", multiple=True, metavar="WORD", help="results do not have this word; repeatable"),
+    *(
+        click.option(f"--keep-{kind}", is_flag=True, help=f"results have the {kind} of the given text, as written")
+        for kind in FINDERS
+    ),
+)
+
+novelty_options = _together(
+    click.option("--novelty", type=float, help="only results of at least this Novelty (0 to 100)"),
+    click.option("--front", is_flag=True, help="show the whole trade-off between quality and Novelty"),
+)
+
+
+def top_option(what: str) -> Callable[[Command], Command]:
+    return click.option(
+        "-n", "--top", type=click.IntRange(1), default=5, show_default=True, help=f"how many {what} to show"
+    )
+
+
+def file_option(help: str) -> Callable[[Command], Command]:
+    return click.option("-f", "--file", type=FILE, metavar="FILE", help=help)
+
+
+def fingerprint_option(of: str) -> Callable[[Command], Command]:
+    return click.option(
+        "--fingerprint", type=FILE, metavar="FILE", help=f"use the contexts of the {of} from refdec fingerprint"
+    )
+
+
+def given(kind: type[FingerprintSettings], options: dict[str, Any]) -> dict[str, Any]:
     """The settings that were named on the command line."""
-    names = {item.name for item in dataclasses.fields(ParaphraseSettings)}
-    return {name: value for name, value in values.items() if name in names and value is not None}
+    return {name: options[name] for name in kind.names() if options.get(name) is not None}
+
+
+def checked_settings(
+    kind: type[AnySettings], options: dict[str, Any], fingerprint: Fingerprint | None = None, text: str | None = None
+) -> None:
+    """Refuse a wrong setting, or one that is at odds with a fingerprint, before models are loaded."""
+    assert issubclass(kind, FingerprintSettings)
+    settings = preset(kind, options["preset"] or next(iter(PRESETS[kind.task])))
+    if fingerprint is not None and options["preset"] is None:
+        settings = settings.replace(**dict(fingerprint.settings.items()))
+    settings = settings.replace(**given(kind, options))
+    if fingerprint is not None:
+        fingerprint.check(fingerprint.pair, text, settings)
+
+
+def constraints_from(options: dict[str, Any]) -> Constraints:
+    kinds = [kind for kind in FINDERS if options[f"keep_{kind}"]]
+    return Constraints(keep=options["keep"], avoid=options["avoid"], automatic=tuple(kinds))

@@ -2,72 +2,152 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich import box
 from rich.console import Console
-from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from refdec.results import Paraphrase, ParaphraseResult
+from refdec.cli.explain import nats_text, one_line
+from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score
+
+NEIGHBOUR = 240
+"""Characters of a document that are shown on each side of a rewritten span."""
+
+IN_PLACE = "bold green"
+SCORE_LEGEND = (
+    "100: as good as the reference itself, 0: no better than an unrelated text; "
+    "intervals: 95 %, bootstrap over contexts"
+)
 
 
 def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
     """The chosen candidates of one source, and a note where something must be said about them."""
     if console.is_terminal:
-        console.print(f"\n[bold]{escape(result.source)}[/bold]")
+        _heading(console, Text(result.source))
         if chosen:
-            console.print(_results_table(chosen))
-            console.print("  score: nats against the source, comparable within this table only", style="dim")
+            console.print(_results_table(chosen, "rewriting" if isinstance(result, RewriteResult) else "paraphrase"))
+            _legend(console, "score: nats against the source, comparable within this table only")
     else:
-        console.out(result.source)
+        console.out(result.source, highlight=False)
         for item in chosen:
             mark = "  (copy of the source)" if item.copy else ""
-            console.out(f"  {item.relative:+8.2f}  novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}")
-    if note:
-        console.print(f"  {escape(note)}", style="yellow", soft_wrap=True)
+            _line(console, f"{item.relative:+8.2f}  novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}")
+    _note(console, note)
 
 
-def show_reasons(console: Console, result: ParaphraseResult, chosen: tuple[Paraphrase, ...]) -> None:
-    """The weighted contexts, and how each candidate fits each of them compared with the source."""
-    table = Table(box=box.SIMPLE_HEAD, title="Contexts that describe the source", title_justify="left")
-    table.add_column("#", justify="right")
-    table.add_column("weight", justify="right")
-    table.add_column("context, … standing for the source", overflow="fold")
-    for number, context in enumerate(result.contexts, start=1):
-        text = f"{context.text.strip()} …" if context.side == "left" else f"… {context.text.strip()}"
-        table.add_row(str(number), f"{context.weight:.2f}", Text(text))
-    console.print(table)
-    if chosen:
-        fits = Table(box=box.SIMPLE_HEAD, title="Fit with each context, nats against the source", title_justify="left")
-        fits.add_column("candidate", overflow="fold", min_width=24)
-        for number in range(1, len(result.contexts) + 1):
-            fits.add_column(f"#{number}", justify="right", no_wrap=True)
-        for item in chosen:
-            fits.add_row(Text(item.text), *(Text(f"{fit:+.1f}", style=_shade(fit)) for fit in item.fits))
-        console.print(fits)
-    signature = f"signature: {result.signature}"
+def show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> None:
+    """A candidate where the span stood, with as much of the document as one takes in at a glance."""
+    left, right = result.left, result.right
+    if len(left) > NEIGHBOUR:
+        left = "… " + left[-NEIGHBOUR:].partition(" ")[2]
+    if len(right) > NEIGHBOUR:
+        right = right[:NEIGHBOUR].rpartition(" ")[0] + " …"
     if console.is_terminal:
-        console.print(Text(signature, style="dim", overflow="fold"))
+        _legend(console, "in its place:")
+        console.print(Text.assemble(left, (item.text, IN_PLACE), right.rstrip()))
     else:
-        console.out(signature)  # one line, to be copied
+        _line(console, f"in its place: {one_line(f'{left}{item.text}{right}')}")
 
 
-def _results_table(chosen: tuple[Paraphrase, ...]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column("paraphrase", overflow="fold", ratio=1)
-    table.add_column("score", justify="right")
-    table.add_column("novelty", justify="right")
-    table.add_column("from", justify="left")
+def show_fillings(console: Console, result: InfillResult, chosen: tuple[Filling, ...], note: str) -> None:
+    """What stands around the gap, the chosen fillings with what they add to it, and a note about them."""
+    if console.is_terminal:
+        _heading(console, Text(" ").join(Text(part) for part in (result.left, "___", result.right) if part))
+        if chosen:
+            console.print(_fillings_table(chosen))
+            _legend(console, "score: nats added to the log-probability of the text before and after")
+    else:
+        console.out(" ".join(part for part in (result.left, "___", result.right) if part), highlight=False)
+        for item in chosen:
+            mark = "passes" if item.passes else "fails "
+            gains = f"before {item.left_gain:+7.2f}  after {item.right_gain:+7.2f}"
+            _line(console, f"{item.score:+8.2f}  {gains}  {mark}  {item.side:5}  {item.text}")
+    _note(console, note)
+
+
+def show_filled(console: Console, parts: Sequence[str], results: Sequence[InfillResult]) -> None:
+    """A text with all its blanks filled."""
+    if console.is_terminal:
+        pieces = [Text(parts[0])]
+        for part, result in zip(parts[1:], results, strict=True):
+            pieces += [Text(str(result), IN_PLACE), Text(part)]
+        _legend(console, "filled:")
+        console.print(Text(" ").join(piece for piece in pieces if piece))
+    else:
+        _line(console, f"filled: {results[-1].filled}")
+
+
+def show_scores(console: Console, scores: Sequence[Score], legend: bool) -> None:
+    """Candidates of one reference, in the order given."""
+    if console.is_terminal:
+        _heading(console, Text(scores[0].reference))
+        table = _table("candidate", "scaled", "95 %", "relative", "95 %")
+        for score in scores:
+            table.add_row(
+                Text(score.candidate),
+                f"{score.scaled:.0f}",
+                Text(f"{score.scaled_low:.0f} to {score.scaled_high:.0f}", "dim"),
+                nats_text(score.relative),
+                Text(f"{score.relative_low:+.1f} to {score.relative_high:+.1f}", "dim"),
+            )
+        console.print(table)
+        if legend:
+            _legend(console, SCORE_LEGEND)
+    else:
+        console.out(scores[0].reference, highlight=False)
+        for score in scores:
+            scaled = f"{score.scaled:5.1f} [{score.scaled_low:5.1f}, {score.scaled_high:5.1f}]"
+            relative = f"{score.relative:+8.2f} [{score.relative_low:+8.2f}, {score.relative_high:+8.2f}]"
+            _line(console, f"{scaled}  relative {relative}  {score.candidate}")
+
+
+def _results_table(chosen: tuple[Paraphrase, ...], name: str) -> Table:
+    table = _table(name, "score", "novelty", from_side=True)
     for item in chosen:
         text = Text(item.text, style="dim" if item.copy else "")
         if item.copy:
             text.append("  copy of the source", style="italic")
-        table.add_row(
-            text, Text(f"{item.relative:+.2f}", style=_shade(item.relative)), f"{item.novelty:.0f}", item.side
-        )
+        table.add_row(text, nats_text(item.relative), f"{item.novelty:.0f}", item.side)
     return table
 
 
-def _shade(nats: float) -> str:
-    """Green for what fits nearly as well as the source, red for what does not."""
-    return "green" if nats > -5 else "yellow" if nats > -15 else "red"
+def _fillings_table(chosen: tuple[Filling, ...]) -> Table:
+    table = _table("filling", "score", "before", "after", "passes", from_side=True)
+    for item in chosen:
+        gains = [Text(f"{gain:+z.2f}", "green" if gain > 0 else "red") for gain in (item.left_gain, item.right_gain)]
+        score = Text(f"{item.score:+z.2f}", "green" if item.passes else "yellow")
+        table.add_row(Text(item.text), score, *gains, "yes" if item.passes else "no", item.side)
+    return table
+
+
+def _table(text: str, *numbers: str, from_side: bool = False) -> Table:
+    """A table of texts with numbers beside them."""
+    table = Table(box=box.SIMPLE_HEAD)
+    table.add_column(text, overflow="fold", ratio=1)
+    for name in numbers:
+        table.add_column(name, justify="right", no_wrap=True)
+    if from_side:
+        table.add_column("from")
+    return table
+
+
+def _heading(console: Console, text: Text) -> None:
+    text.stylize("bold")
+    console.print()
+    console.print(text)
+
+
+def _legend(console: Console, words: str) -> None:
+    console.print(Padding(Text(words, "dim"), (0, 0, 0, 2), expand=False))
+
+
+def _line(console: Console, words: str) -> None:
+    console.out(f"  {words}", highlight=False)
+
+
+def _note(console: Console, note: str) -> None:
+    if note:
+        console.print(Text(f"  {note}"), style="yellow", soft_wrap=True)

@@ -32,6 +32,10 @@ class Tokens:
     def decode(self, ids: Sequence[int]) -> str:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
+    def text(self, index: int) -> str:
+        """What one entry spells, with the space before it if it has one."""
+        return self._texts[index]
+
     @property
     def vocabulary(self) -> int:
         return int(self.tokenizer.get_vocab_size(with_added_tokens=True))

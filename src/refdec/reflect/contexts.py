@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import torch
 
@@ -11,27 +12,36 @@ from refdec.reflect.sample import sample
 from refdec.reflect.side import FramedIds, Side
 
 Ids = tuple[int, ...]
+Item = TypeVar("Item")
 
 
 def tokens_at_once(model: LanguageModel) -> int:
     """How many tokens one pass may hold, so that its logits and cache stay within a gigabyte or so."""
-    return 1 << 13 if model.device.type == "cpu" else 1 << 16
+    return 1 << 13 if model.device.type == "cpu" else 1 << 15
 
 
 def sample_contexts(
-    side: Side, framed: FramedIds, uniform: torch.Tensor, top_p: float, tells_nothing: Callable[[Ids], bool]
-) -> list[Ids]:
-    """Contexts on one side, in text order, as many and as long as uniform (contexts, tokens) has rows and columns.
+    side: Side,
+    sources: Sequence[Sequence[int]],
+    uniforms: Sequence[torch.Tensor],
+    top_p: float,
+    tells_nothing: Callable[[int, Ids], bool],
+) -> list[list[Ids]]:
+    """Contexts next to each source, in text order, as many and as long as its uniform numbers (contexts, tokens) allow.
 
-    Those that tell nothing about the source (they repeat it verbatim) are dropped, and so are duplicates; should
-    none be left, all are kept.
+    Those that tell nothing about a source (they repeat it verbatim) are dropped, and so are duplicates; should none
+    be left, all are kept. Sources that are sampled together can round differently from one alone.
     """
     model = side.outward
     allowed = side.allowed(model, FramedIds((), (), ()))
-    prefix = side.outward_prefix(framed.all)
-    drawn = sample(model, [prefix], torch.ones(1, device=model.device), uniform, top_p, allowed)
-    contexts = dict.fromkeys(tuple(model.direction.arrange(ids)) for ids in drawn)
-    return [context for context in contexts if not tells_nothing(context)] or list(contexts)
+    prefixes = [side.outward_prefix(source) for source in sources]
+    alone = torch.ones(1, device=model.device)
+    drawn = sample(model, prefixes, alone, torch.cat(list(uniforms)), top_p, allowed, groups=len(sources))
+    result = []
+    for number, rows in enumerate(_parts(drawn, len(uniforms[0]))):
+        contexts = dict.fromkeys(tuple(model.direction.arrange(ids)) for ids in rows)
+        result.append([context for context in contexts if not tells_nothing(number, context)] or list(contexts))
+    return result
 
 
 def read_source(side: Side, contexts: Sequence[Ids], framed: FramedIds) -> torch.Tensor:
@@ -53,5 +63,5 @@ def inward_source(side: Side, framed: FramedIds) -> list[int]:
     return near + middle + far
 
 
-def _parts(items: Sequence[Ids], size: int) -> Iterator[Sequence[Ids]]:
+def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
     return (items[start : start + size] for start in range(0, len(items), size))

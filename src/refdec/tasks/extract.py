@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 
 from refdec.tasks.frame import Frame
 from refdec.tasks.sentences import split_sentences
@@ -16,26 +17,50 @@ _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
 
 def extract(raw: str, side: str, frame: Frame, source: str) -> list[str]:
-    """Candidates in a raw generation, the static part next to the contexts included in it.
+    """Candidates in a raw generation, the static part next to the contexts included in it."""
+    body = raw[: len(raw) - len(frame.after)] if side == "right" else raw[len(frame.before) :]
+    return well_formed(sentence_runs(body, side, frame.ends), source)
 
-    On the right side that part is at the end and the generation's beginning may be cut off in mid-sentence;
-    on the left side it is the other way round.
+
+def sentence_runs(body: str, side: str, ends: str = "") -> list[str]:
+    """Every run of whole sentences that touches the static part, longest first.
+
+    On the right side that part is at the end and the generation's beginning may be cut off in mid-sentence; on the
+    left side it is the other way round. A character of `ends` closes the text there.
     """
-    ends = frame.ends
     if side == "right":
-        body = raw[: len(raw) - len(frame.after)] if frame.after else raw
         tail = max((body.rfind(end) for end in ends), default=-1)
         sentences = split_sentences(body[tail + 1 :])
         whole = sentences if tail >= 0 else sentences[1:]
-        runs = ["".join(whole[start:]) for start in range(len(whole))]
-    else:
-        body = raw[len(frame.before) :]
-        tail = min((place for end in ends if (place := body.find(end)) >= 0), default=-1)
-        sentences = split_sentences(body if tail < 0 else body[:tail])
-        whole = sentences if tail >= 0 or _is_closed(sentences) else sentences[:-1]
-        runs = ["".join(whole[:stop]) for stop in range(len(whole), 0, -1)]
-    candidates = (_finish(run, source) for run in runs)
-    return [candidate for candidate in candidates if is_well_formed(candidate, source)]
+        return ["".join(whole[start:]) for start in range(len(whole))]
+    tail = min((place for end in ends if (place := body.find(end)) >= 0), default=-1)
+    sentences = split_sentences(body if tail < 0 else body[:tail])
+    whole = sentences if tail >= 0 or is_closed("".join(sentences)) else sentences[:-1]
+    return ["".join(whole[:stop]) for stop in range(len(whole), 0, -1)]
+
+
+def word_runs(body: str, side: str, most: int) -> list[str]:
+    """Every run of up to so many whole words that touches the static part, within one sentence."""
+    sentences = split_sentences(body)
+    if not sentences:
+        return []
+    near = sentences[-1] if side == "right" else sentences[0]
+    words = near.split()
+    if side == "right":
+        whole = words if len(sentences) > 1 or body[:1].isspace() else words[1:]  # the first can be half a word
+        return [" ".join(whole[len(whole) - count :]) for count in range(1, min(most, len(whole)) + 1)]
+    whole = words if len(sentences) > 1 else words[:-1]
+    return [" ".join(whole[:count]) for count in range(1, min(most, len(whole)) + 1)]
+
+
+def is_closed(text: str) -> bool:
+    """Whether a text ends as a sentence does."""
+    return text.rstrip("\"'”’)] ").endswith((".", "!", "?", "…"))
+
+
+def well_formed(runs: Iterable[str], source: str) -> list[str]:
+    """The runs that can stand as texts in the place of a source, tidied."""
+    return [text for text in (_finish(run, source) for run in runs) if is_well_formed(text, source)]
 
 
 def is_well_formed(candidate: str, source: str) -> bool:
@@ -62,10 +87,6 @@ def _finish(run: str, source: str) -> str:
 
 def _words(text: str) -> list[str]:
     return re.findall(r"\w+", text)
-
-
-def _is_closed(sentences: list[str]) -> bool:
-    return bool(sentences) and sentences[-1].rstrip().endswith((".", "!", "?", "…"))
 
 
 def _is_balanced(text: str) -> bool:

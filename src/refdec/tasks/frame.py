@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from refdec.errors import InputError
 from refdec.lm.tokens import Tokens
 from refdec.reflect.side import FramedIds
 
@@ -35,10 +34,7 @@ class Frame:
         first, last = len(self.before.rstrip(" ")), len(self.before) + len(text)
         left = sum(1 for begin, _ in spans if begin < first)
         right = sum(1 for _, end in spans if end > last)
-        framed = FramedIds(tuple(ids[:left]), tuple(ids[left : len(ids) - right]), tuple(ids[len(ids) - right :]))
-        if not framed.middle:
-            raise InputError(f"There is nothing to rewrite in {text!r}: give a text of at least one word.")
-        return framed
+        return FramedIds(tuple(ids[:left]), tuple(ids[left : len(ids) - right]), tuple(ids[len(ids) - right :]))
 
 
 # A space stands before the opening quote and the bare source, because contexts before them end in a word.

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any, overload
 
 import torch
 
+from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError
+from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair, load_pair
-from refdec.results import ParaphraseResult
-from refdec.settings import ParaphraseSettings, preset
-from refdec.tasks.paraphrase import Stage, paraphrase, prepare
+from refdec.results import InfillResult, ParaphraseResult, RewriteResult, Score
+from refdec.settings import (
+    AnySettings,
+    FingerprintSettings,
+    InfillSettings,
+    ParaphraseSettings,
+    RewriteSettings,
+    ScoreSettings,
+    default_preset,
+    preset,
+)
+from refdec.tasks.describe import Stage, fingerprint, prepare, silent
+from refdec.tasks.infill import infill, split_blanks
+from refdec.tasks.paraphrase import paraphrase
+from refdec.tasks.rewrite import find_span, rewrite, split_document
+from refdec.tasks.score import score, score_groups
 
 
 class Reflector:
     """Rewrites text with a pair of language models.
+
+    In every method, settings is a settings object of the task, the name of a preset, or nothing for what suits the
+    machine; single settings can be changed by name. stage is called with a few words whenever a new step begins.
 
     >>> reflector = Reflector()
     >>> print(reflector.paraphrase("How do I learn to cook?"))  # doctest: +SKIP
@@ -25,53 +44,184 @@ class Reflector:
         """Without a pair, the one that comes with the package, on a GPU where there is one."""
         self.pair = pair if pair is not None else load_pair(device=device)
 
-    @property
-    def default_preset(self) -> str:
-        """The preset that suits the machine: a GPU affords many contexts."""
-        return "fast" if self.pair.forward.device.type == "cpu" else "wide"
+    def settings(
+        self,
+        kind: type[AnySettings],
+        chosen: AnySettings | str | None = None,
+        changes: dict[str, Any] | None = None,
+        fingerprint: Fingerprint | None = None,
+    ) -> AnySettings:
+        """Settings of a task: given, by preset, or the machine's default, with changes.
 
-    def settings(self, name: str | None = None, **changes: Any) -> ParaphraseSettings:
-        """A preset, the machine's default one if none is named, with some settings changed."""
-        return preset(name or self.default_preset).replace(**changes)
+        With a fingerprint, what is not named is as the fingerprint has it.
+        """
+        changes = changes or {}
+        if isinstance(chosen, kind):
+            return chosen.replace(**changes)
+        name = chosen if isinstance(chosen, str) else default_preset(kind, self.pair.forward.device.type)
+        found = preset(kind, name)
+        if fingerprint is not None and chosen is None:
+            found = found.replace(**dict(fingerprint.settings.items()))
+        return found.replace(**changes)
 
     @overload
     def paraphrase(
-        self, text: str, settings: ParaphraseSettings | str | None = None, *, stage: Stage = ..., **changes: Any
+        self, text: str | None, settings: ParaphraseSettings | str | None = None, **options: Any
     ) -> ParaphraseResult: ...
 
     @overload
     def paraphrase(
-        self,
-        text: Sequence[str],
-        settings: ParaphraseSettings | str | None = None,
-        *,
-        stage: Stage = ...,
-        **changes: Any,
+        self, text: Sequence[str], settings: ParaphraseSettings | str | None = None, **options: Any
     ) -> list[ParaphraseResult]: ...
 
     def paraphrase(
         self,
-        text: str | Sequence[str],
+        text: str | Sequence[str] | None,
         settings: ParaphraseSettings | str | None = None,
         *,
-        stage: Stage = lambda _: None,
+        constraints: Constraints = NONE,
+        fingerprint: Fingerprint | str | Path | None = None,
+        explain: int = 0,
+        stage: Stage = silent,
         **changes: Any,
     ) -> ParaphraseResult | list[ParaphraseResult]:
         """Ranked paraphrases of a text, or of each text of a list.
 
-        settings is a `ParaphraseSettings`, the name of a preset, or nothing for the machine's default; single
-        settings can be changed by name. stage is called with a few words whenever a new step begins.
+        With a fingerprint, or the name of its file, contexts are not sampled again, and the text may be None.
         """
-        chosen = (
-            settings.replace(**changes)
-            if isinstance(settings, ParaphraseSettings)
-            else self.settings(settings, **changes)
-        )
-        if isinstance(text, str):
-            return paraphrase(self.pair, text, chosen, stage)
+        known = _fingerprint(fingerprint)
+        chosen = self.settings(ParaphraseSettings, settings, changes, known)
+        if text is None or isinstance(text, str):
+            if text is None and known is None:
+                raise InputError("There is no text to paraphrase. Give one, or a fingerprint.")
+            return paraphrase(
+                self.pair,
+                known.text if known is not None and text is None else text or "",
+                chosen,
+                constraints=constraints,
+                fingerprint=known,
+                explain=explain,
+                stage=stage,
+            )
+        if known is not None:
+            raise InputError("A fingerprint is of one text. Paraphrase texts with fingerprints one by one.")
         for number, item in enumerate(text, start=1):  # a bad text is told before an hour is spent on the others
             try:
-                prepare(self.pair, item, chosen)
+                prepare(self.pair, item, chosen, chosen.extra_tokens)
             except InputError as error:
                 raise InputError(f"Text {number} of {len(text)}: {error}") from error
-        return [paraphrase(self.pair, item, chosen, stage) for item in text]
+        return [
+            paraphrase(self.pair, item, chosen, constraints=constraints, explain=explain, stage=stage) for item in text
+        ]
+
+    def infill(
+        self,
+        left: str,
+        right: str = "",
+        settings: InfillSettings | str | None = None,
+        *,
+        constraints: Constraints = NONE,
+        explain: int = 0,
+        stage: Stage = silent,
+        **changes: Any,
+    ) -> InfillResult:
+        """Ranked fillings of the gap between two texts; one of them may be empty."""
+        chosen = self.settings(InfillSettings, settings, changes)
+        return infill(self.pair, left, right, chosen, constraints=constraints, explain=explain, stage=stage)
+
+    def fill(self, text: str, settings: InfillSettings | str | None = None, **options: Any) -> list[InfillResult]:
+        """Fill every ___ of a text, from left to right; each sees what the ones before it were filled with."""
+        parts = split_blanks(text)
+        results: list[InfillResult] = []
+        left = parts[0]
+        for right in parts[1:]:
+            results.append(self.infill(left, right, settings, **options))
+            left = results[-1].filled
+        return results
+
+    def rewrite(
+        self,
+        span: str,
+        settings: RewriteSettings | str | None = None,
+        *,
+        left: str = "",
+        right: str = "",
+        document: str | None = None,
+        constraints: Constraints = NONE,
+        explain: int = 0,
+        stage: Stage = silent,
+        **changes: Any,
+    ) -> RewriteResult:
+        """Ranked rewritings of a span between the texts before and after it.
+
+        The span can be given with its neighbours, with the document it stands in, or as a document with [[span]].
+        """
+        if document is not None:
+            left, span, right = find_span(document, span)
+        elif not (left or right) and "[[" in span:
+            left, span, right = split_document(span)
+        chosen = self.settings(RewriteSettings, settings, changes)
+        return rewrite(self.pair, left, span, right, chosen, constraints=constraints, explain=explain, stage=stage)
+
+    @overload
+    def score(
+        self, reference: str | None, candidate: str, settings: ScoreSettings | str | None = None, **options: Any
+    ) -> Score: ...
+
+    @overload
+    def score(
+        self,
+        reference: str | None,
+        candidate: Sequence[str],
+        settings: ScoreSettings | str | None = None,
+        **options: Any,
+    ) -> list[Score]: ...
+
+    def score(
+        self,
+        reference: str | None,
+        candidate: str | Sequence[str],
+        settings: ScoreSettings | str | None = None,
+        *,
+        fingerprint: Fingerprint | str | Path | None = None,
+        explain: bool = False,
+        stage: Stage = silent,
+        **changes: Any,
+    ) -> Score | list[Score]:
+        """The Reflective Score of a candidate, or of each of a list, against a reference.
+
+        With a fingerprint of the reference, contexts are not sampled again, and the reference may be None.
+        """
+        known = _fingerprint(fingerprint)
+        if reference is None and known is None:
+            raise InputError("There is no reference to score against. Give one, or its fingerprint.")
+        chosen = self.settings(ScoreSettings, settings, changes, known)
+        candidates = [candidate] if isinstance(candidate, str) else candidate
+        results = score(self.pair, reference, candidates, chosen, fingerprint=known, explain=explain, stage=stage)
+        return results[0] if isinstance(candidate, str) else results
+
+    def score_groups(
+        self,
+        groups: Iterable[tuple[str, Sequence[str]]],
+        settings: ScoreSettings | str | None = None,
+        *,
+        together: int = 16,
+        stage: Stage = silent,
+        **changes: Any,
+    ) -> Iterator[list[Score]]:
+        """Scores for many (reference, candidates), in order; contexts of so many references are sampled together.
+
+        Made for a GPU, where it is many times faster; see `refdec.tasks.score.score_groups` on rounding.
+        """
+        chosen = self.settings(ScoreSettings, settings, changes)
+        return score_groups(self.pair, groups, chosen, together=together, stage=stage)
+
+    def fingerprint(
+        self, text: str, settings: FingerprintSettings | str | None = None, *, stage: Stage = silent, **changes: Any
+    ) -> Fingerprint:
+        """The contexts that describe a text, with their weights, to be saved and used again."""
+        return fingerprint(self.pair, text, self.settings(FingerprintSettings, settings, changes), stage)
+
+
+def _fingerprint(given: Fingerprint | str | Path | None) -> Fingerprint | None:
+    return Fingerprint.load(given) if isinstance(given, str | Path) else given

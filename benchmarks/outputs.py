@@ -1,0 +1,54 @@
+"""Files of outputs that a benchmark writes row by row, and goes on with where an earlier run stopped."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from refdec import InputError, Reflector, load_pair
+
+Row = dict[str, Any]
+
+
+def read_rows(path: Path, count: int | None = None, skip: int = 0) -> list[Row]:
+    """JSON lines of a file, from the one after `skip` on."""
+    lines = path.read_text().splitlines()
+    return [json.loads(line) for line in lines[skip : None if count is None else skip + count]]
+
+
+def write_rows(path: Path, rows: Sequence[Row], make: Callable[[Row], Row], signature: str) -> None:
+    """One line of results a row; rows that the file has already are skipped, other settings are refused."""
+    done = read_rows(path) if path.exists() else []
+    if done and done[0]["signature"] != signature:
+        raise InputError(f"{path} holds outputs of other settings. Name another file.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        for number, row in enumerate(rows[len(done) :], start=len(done) + 1):
+            began = time.perf_counter()
+            line = make(row) | {"seconds": round(time.perf_counter() - began, 3)}
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            print(f"{number} of {len(rows)}, {line['seconds']:.1f} s", file=sys.stderr)
+
+
+def model_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options that every benchmark with models has."""
+    parser.add_argument("--preset", help="a preset of the task; by default the one that suits the machine")
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="single settings, as JSON values")
+    parser.add_argument("--pair", type=Path, help="a pair directory instead of the embedded one")
+    parser.add_argument("--device", help="a torch device")
+
+
+def load_reflector(arguments: argparse.Namespace) -> Reflector:
+    return Reflector(load_pair(arguments.pair, device=arguments.device))
+
+
+def changes(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings named by --set."""
+    pairs: Iterable[tuple[str, str, str]] = (item.partition("=") for item in arguments.set)
+    return {name: json.loads(value) for name, _, value in pairs}

@@ -1,0 +1,91 @@
+"""Which candidates of a result are shown, and what must be said where they are not what was hoped for."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from refdec.errors import SettingsError
+from refdec.explanation import Explanation
+from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult
+
+
+def check_novelty(options: dict[str, Any]) -> None:
+    least = options["novelty"]
+    if least is not None and not (math.isfinite(least) and 0 <= least <= 100):
+        raise SettingsError(f"novelty is {least}; it must be a number from 0 to 100.")
+
+
+def choose(result: ParaphraseResult, options: dict[str, Any]) -> tuple[tuple[Paraphrase, ...], str]:
+    """The candidates that were asked for, and what must be said about them."""
+    least = options["novelty"]
+    if options["front"]:
+        chosen = tuple(item for item in result.front() if item.novelty >= (least or 0))
+    elif least is not None:
+        chosen = result.at_novelty(least)[: options["top"]]
+    else:
+        chosen = result.top(options["top"])
+    if not result.candidates:
+        return chosen, nothing_left("paraphrase", result.rejected)
+    if not chosen:
+        most = max(item.novelty for item in result.candidates)
+        return chosen, f"No paraphrase reaches Novelty {least:g}; the highest is {most:.1f}. Try more --samples."
+    if any(not item.copy for item in result.candidates):
+        return chosen, ""
+    if result.rejected:
+        return chosen, f"Only copies of the source satisfy the constraints: of the others {_reasons(result.rejected)}."
+    return chosen, "Only copies of the source were generated. Try more --samples."
+
+
+def choose_fillings(result: InfillResult, options: dict[str, Any]) -> tuple[tuple[Filling, ...], str]:
+    """The best fillings, and a note where none of them explains what stands around the gap."""
+    chosen = result.top(options["top"])
+    if not chosen:
+        return chosen, nothing_left("filling", result.rejected)
+    if chosen[0].passes:
+        return chosen, ""
+    texts = "both texts" if result.left and result.right else "the text"
+    best = "this is the best" if len(chosen) == 1 else "these are the best"
+    count = len(result.candidates)
+    return chosen, f"No filling makes {texts} more probable than no filling would; {best} of {count}."
+
+
+def nothing_left(what: str, rejected: dict[str, int]) -> str:
+    """Why there is no result at all."""
+    if not rejected:
+        return f"No {what} was generated. Try another --seed, more --samples or --preset paper."
+    one, *others = rejected.values()
+    # A candidate can break several constraints, so that only a single reason tells how many there were.
+    how_many = "No candidate" if others or one == 1 else f"None of {one} candidates"
+    return f"{how_many} satisfies the constraints: {_reasons(rejected)}."
+
+
+def _reasons(rejected: dict[str, int]) -> str:
+    """9 lack 'iPhone 15', 1 says 'stupid'."""
+    ranked = sorted(rejected.items(), key=lambda item: -item[1])
+    return ", ".join(f"{count} {_verb(reason, count)}" for reason, count in ranked)
+
+
+def _verb(reason: str, count: int) -> str:
+    verb, space, what = reason.partition(" ")
+    return (verb if count == 1 else verb.removesuffix("s")) + space + what
+
+
+def explained(options: dict[str, Any]) -> int:
+    """How many of the best-ranked candidates have to be explained, so that those which will be shown are."""
+    if not (options["explain"] or options["html"]):
+        return 0
+    by_rank = not options.get("front") and options.get("novelty") is None
+    return int(options["top"]) if by_rank else sys.maxsize
+
+
+def shown(explanation: Explanation | None, chosen: Iterable[Paraphrase | Filling]) -> Explanation | None:
+    """An explanation of the chosen candidates only."""
+    if explanation is None:
+        return None
+    texts = {item.text for item in chosen}
+    yardstick, *others = explanation.reasons
+    return replace(explanation, reasons=(yardstick, *(reason for reason in others if reason.text in texts)))

@@ -1,0 +1,63 @@
+"""`refdec fingerprint`: a text in, the weighted contexts that describe it out, as a file to be used again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from refdec.cli.inputs import STANDARD_INPUT, whole_text
+from refdec.cli.options import (
+    FILE,
+    checked_settings,
+    file_option,
+    given,
+    model_options,
+    quiet_option,
+    setting_options,
+)
+from refdec.cli.work import Work
+from refdec.files import check_writable, write_whole
+from refdec.settings import FingerprintSettings, ParaphraseSettings, ScoreSettings
+from refdec.tasks.text import clean
+
+EXAMPLE = 'refdec fingerprint "How do I learn to cook?" -o cook.json'
+KINDS: dict[str, type[FingerprintSettings]] = {kind.task: kind for kind in (ParaphraseSettings, ScoreSettings)}
+
+
+@click.command("fingerprint", short_help="Save the contexts of a text for later.")
+@click.argument("text", required=False, metavar="[TEXT]")
+@file_option("read the text from a file")
+@click.option("-o", "--output", type=FILE, default="-", metavar="FILE", help="where to write it [default: here]")
+@click.option("--for", "task", type=click.Choice(list(KINDS)), default="paraphrase", help="whose presets to use")
+@quiet_option
+@model_options
+@setting_options(FingerprintSettings)
+def fingerprint_command(text: str | None, output: Path, task: str, **options: Any) -> int:
+    """Save the contexts that describe a text, with their weights, so that they are not sampled again.
+
+    \b
+    Examples:
+      refdec fingerprint "How do I learn to cook?" -o cook.json
+      refdec paraphrase --fingerprint cook.json
+      refdec fingerprint --for score "The train was late." -o train.json
+      refdec score --fingerprint train.json "The train came late." "It rained."
+
+    Results are the same as without a fingerprint. It holds the settings it was made with and the name of the models,
+    and is refused with others. Settings show their defaults for paraphrase; --for score has those of refdec score.
+    """
+    kind = KINDS[task]
+    checked_settings(kind, options)
+    source = clean(whole_text(text, options["file"], EXAMPLE))
+    if output != STANDARD_INPUT:
+        check_writable(output)
+    with Work(options) as work:
+        settings = work.reflector.settings(kind, options["preset"], given(FingerprintSettings, options))
+        content = str(work.reflector.fingerprint(source, settings.description(), stage=work.stage))
+        if output == STANDARD_INPUT:
+            work.put_text(content)
+    if output != STANDARD_INPUT:
+        write_whole(output, content)
+        work.tell(f"the fingerprint is in {output}")
+    return 0

@@ -1,0 +1,187 @@
+"""Words that a result must keep or avoid, and what in a source can be kept by itself.
+
+A text either satisfies its constraints or is not returned. Knows text only; steering towards them while
+generating is in `tasks/steer.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from refdec.errors import InputError
+from refdec.tasks.sentences import split_sentences
+from refdec.tasks.text import clean
+
+_NUMBER = re.compile(r"(?<![\w.])(?<!\d[.,:/])[-−]?[$€£¥₹]?\.?\d+(?:[.,:/]\d+)*%?(?!\w|[.,:/]\d)")
+_PLACEHOLDER = re.compile(
+    r"\{\{[^{}\s]+\}\}|\{[^{}\s]*\}|</?[A-Za-z][^<>\n]*>|%\([^)\s]+\)[sdf]|%[sdf]\b|\$\{[^{}\s]+\}"
+)
+_CAPITAL = "[" + "".join(filter(str.isupper, map(chr, range(0x590)))) + "]"  # Latin, Greek, Cyrillic, Armenian
+_CAPITALISED = re.compile(rf"(?<!\w)(?:{_CAPITAL}\w*(?:['’][^\W\d]\w*)*|\w*[a-z]{_CAPITAL}\w*)(?:[-&]{_CAPITAL}\w*)*")
+_NO_NAME = frozenset(
+    """i i'm i've i'll i'd a an the this that these those he she it we you they his her its our
+    your their my mr mrs ms dr and or but if in on at to of for from with by as is are was
+    were be do does did can could will would should shall may might must have has had how
+    what when where which who whom whose why there here not no yes so then than while
+    after before because although once please let some any all every each most many much
+    few also just""".split()  # noqa: SIM905
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Constraints:
+    """Phrases that must stand in a result as they are written, words that must not, in any case.
+
+    `automatic` names kinds of things that are kept as they stand in the source: "numbers", "names" (capitalised
+    words that no sentence begins with, and runs of them), "placeholders" such as {name}, <b> or %s.
+    """
+
+    keep: tuple[str, ...] = ()
+    avoid: tuple[str, ...] = ()
+    automatic: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("keep", "avoid", "automatic"):
+            object.__setattr__(self, name, _phrases(getattr(self, name), name))
+        for kind in self.automatic:
+            if kind not in FINDERS:
+                raise InputError(f"There is nothing called {kind!r} to keep; choose from {', '.join(FINDERS)}.")
+        for phrase in self.keep:
+            for word in self.avoid:
+                if _avoided(word).search(phrase):
+                    raise InputError(f"{phrase!r} must be kept, and {word!r} in it must be avoided. Drop one of them.")
+
+    def __bool__(self) -> bool:
+        return bool(self.keep or self.avoid or self.automatic)
+
+    def on(self, source: str) -> Constraints:
+        """With what is kept automatically looked up in a source."""
+        found = [phrase for kind in self.automatic for phrase in FINDERS[kind](_composed(source))]
+        own = Counter(self.keep)
+        return replace(self, keep=(*self.keep, *(Counter(found) - own).elements()), automatic=())
+
+    def lacking(self, text: str) -> list[str]:
+        """The phrases that still have to be said, each as often as it is missing."""
+        return [phrase for phrase, wanted in Counter(self.keep).items() for _ in range(wanted - _times(phrase, text))]
+
+    def complete(self, text: str) -> list[str]:
+        """The placeholders that must not be said again: a program fills each of them in."""
+        counts = Counter(phrase for phrase in self.keep if _PLACEHOLDER.fullmatch(phrase))
+        return [phrase for phrase, wanted in counts.items() if _times(phrase, text) >= wanted]
+
+    def unwanted(self, text: str) -> list[str]:
+        return [word for word in self.avoid if _avoided(word).search(_composed(text))]
+
+    def failures(self, text: str) -> list[str]:
+        """Why a text cannot be returned, in a few words each; nothing where it can."""
+        missing = [f"lacks {phrase!r}" for phrase in dict.fromkeys(self.lacking(text))]
+        wanted = Counter(self.keep)
+        repeated = [f"repeats {phrase!r}" for phrase in self.complete(text) if _times(phrase, text) > wanted[phrase]]
+        return missing + repeated + [f"says {word!r}" for word in self.unwanted(text)]
+
+    def describe(self) -> str:
+        """One word for signatures: equal constraints give equal words."""
+        parts = [f"{name}={','.join(repr(item) for item in items)}" for name, items in self._named() if items]
+        return ";".join(parts) or "none"
+
+    def _named(self) -> list[tuple[str, tuple[str, ...]]]:
+        return [("keep", self.keep), ("avoid", self.avoid), ("automatic", self.automatic)]
+
+
+def numbers(text: str) -> list[str]:
+    """Numbers with their sign, currency, decimals and percent sign."""
+    return _NUMBER.findall(_prose(text))
+
+
+def names(text: str) -> list[str]:
+    """Capitalised words, neighbours joined; the first word of a sentence only where its case is no accident of place.
+
+    That is where it has a capital inside ("iPhone", "NASA"), or another name follows it ("Barack Obama").
+    """
+    found: list[str] = []
+    for sentence in split_sentences(_prose(text)):
+        run: list[re.Match[str]] = []
+        for match in [*_CAPITALISED.finditer(sentence), None]:
+            if match and run and sentence[run[-1].end() : match.start()] == " ":
+                run.append(match)
+                continue
+            found += _name(sentence, run)
+            run = [match] if match else []
+    return found
+
+
+def placeholders(text: str) -> list[str]:
+    """What a program will fill in or render: {name}, {{name}}, ${name}, %s, %(name)s, <b>, </b>."""
+    return _PLACEHOLDER.findall(text)
+
+
+FINDERS = {"numbers": numbers, "names": names, "placeholders": placeholders}
+
+
+def _prose(text: str) -> str:
+    """The text without what is inside its placeholders."""
+    return _PLACEHOLDER.sub("{}", text)
+
+
+def _name(sentence: str, run: list[re.Match[str]]) -> list[str]:
+    while run and run[0].group().replace("’", "'").lower() in _NO_NAME:
+        run = run[1:]
+    while run and run[-1].group().replace("’", "'").lower() in _NO_NAME:
+        run = run[:-1]
+    if not run:
+        return []
+    first = not sentence[: run[0].start()].strip("\"'“‘([ ")
+    if first and len(run) == 1 and not any(letter.isupper() for letter in run[0].group()[1:]):
+        return []
+    text = sentence[run[0].start() : run[-1].end()]
+    return [re.sub(r"['’]s$", "", text)]
+
+
+def _phrases(given: Iterable[str], name: str) -> tuple[str, ...]:
+    if isinstance(given, str):
+        raise InputError(f"{name} takes a list of texts, not a single one: [{given!r}].")
+    phrases = []
+    for phrase in given:
+        try:
+            text = _composed(clean(phrase))
+        except InputError as error:
+            raise InputError(f"A text to {name} cannot be used: {error}") from None
+        if "\n" in text:
+            raise InputError(f"{text!r} cannot be in {name}: it has a line break in it.")
+        phrases.append(text)
+    return tuple(phrases)
+
+
+def _composed(text: str) -> str:
+    """One spelling for letters with accents, which Unicode knows two of."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _times(phrase: str, text: str) -> int:
+    """How often a phrase to keep stands in a text; {x} is not in {{x}}."""
+    if _PLACEHOLDER.fullmatch(phrase):
+        return placeholders(_composed(text)).count(phrase)
+    return len(_bounded(phrase, 0).findall(_composed(text)))
+
+
+def _avoided(word: str) -> re.Pattern[str]:
+    return _bounded(word, re.IGNORECASE)
+
+
+def _bounded(phrase: str, flags: int) -> re.Pattern[str]:
+    """The phrase where it stands by itself: "art" is not in "party", and 5 is not in 15, 2.5 or 5,000."""
+    before = r"(?<!\w)" if re.match(r"\w", phrase) else ""
+    after = r"(?!\w)" if re.search(r"\w$", phrase) else ""
+    if re.match(r"\d+(?!\w)", phrase):
+        before += r"(?<!\d[.,:/])"
+    if re.search(r"(?<!\w)\d+$", phrase):
+        after += r"(?![.,:/]\d)"
+    body = r"\s+".join(map(re.escape, phrase.split()))
+    return re.compile(before + body + after, flags)
+
+
+NONE = Constraints()

@@ -1,0 +1,146 @@
+"""A fingerprint: the contexts that describe a text, with their weights, as data that can be kept in a file.
+
+JSON that a person can read and a program can trust: versioned, with the settings and the models that made it, and
+a checksum over everything. Knows files and plain data; making and using fingerprints is the tasks' business.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from refdec.errors import InputError, SettingsError
+from refdec.files import write_whole
+from refdec.settings import FingerprintSettings, Settings
+
+FORMAT = "refdec-fingerprint"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SideFingerprint:
+    """What one side knows of the text."""
+
+    contexts: tuple[tuple[int, ...], ...]  # kept, heaviest first; ids in text order
+    weights: tuple[float, ...]
+    others: tuple[tuple[int, ...], ...]  # sampled, but not kept
+    texts: tuple[str, ...]  # of the kept contexts and then of the others
+    top_p: float
+    log_rd: float
+    gap: float
+
+    def to_dict(self) -> dict[str, Any]:
+        weights = (*self.weights, *(0.0 for _ in self.others))
+        rows = zip(self.texts, weights, (*self.contexts, *self.others), strict=True)
+        return {
+            "top_p": self.top_p,
+            "log_rd": self.log_rd,
+            "gap": self.gap,
+            "kept": len(self.contexts),
+            "contexts": [{"weight": weight, "text": text, "ids": list(ids)} for text, weight, ids in rows],
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> SideFingerprint:
+        rows, kept = content["contexts"], int(content["kept"])
+        ids = tuple(tuple(int(token) for token in row["ids"]) for row in rows)
+        return cls(
+            contexts=ids[:kept],
+            weights=tuple(float(row["weight"]) for row in rows[:kept]),
+            others=ids[kept:],
+            texts=tuple(str(row["text"]) for row in rows),
+            top_p=float(content["top_p"]),
+            log_rd=float(content["log_rd"]),
+            gap=float(content["gap"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """The contexts and weights of a text on both sides, and what made them."""
+
+    text: str
+    pair: str  # the models, as signatures name them
+    settings: FingerprintSettings
+    sides: dict[str, SideFingerprint]  # "right" and "left"
+    signature: str
+
+    def __str__(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False, indent=1) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        content = {
+            "format": FORMAT,
+            "version": VERSION,
+            "text": self.text,
+            "pair": self.pair,
+            "settings": dict(self.settings.items()),
+            "signature": self.signature,
+            "sides": {name: side.to_dict() for name, side in self.sides.items()},
+        }
+        return content | {"sha256": _checksum(content)}
+
+    def save(self, path: str | Path) -> None:
+        write_whole(Path(path), str(self))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Fingerprint:
+        """The fingerprint in a file, or an `InputError` that says why it is none."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+            raise InputError(f"The fingerprint {path} cannot be read ({reason}).") from error
+        try:
+            content = json.loads(text)
+        except ValueError:
+            content = None
+        if not isinstance(content, dict) or content.get("format") != FORMAT:
+            raise InputError(f"{path} is no fingerprint. Make one with refdec fingerprint TEXT -o FILE.")
+        if content.get("version") != VERSION:
+            raise InputError(
+                f"{path} is a fingerprint of version {content.get('version')}, and this refdec reads version "
+                f"{VERSION}. Make it again."
+            )
+        if content.pop("sha256", None) != _checksum(content):
+            raise InputError(f"The fingerprint {path} is damaged or was changed by hand: its checksum differs.")
+        try:
+            return cls(
+                text=str(content["text"]),
+                pair=str(content["pair"]),
+                settings=FingerprintSettings(**content["settings"]),
+                sides={name: SideFingerprint.from_dict(content["sides"][name]) for name in ("right", "left")},
+                signature=str(content["signature"]),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, SettingsError) as error:
+            raise InputError(f"The fingerprint {path} is incomplete ({type(error).__name__}: {error}).") from error
+
+    def check(self, pair: str, text: str | None, settings: Settings) -> None:
+        """Refuse other models, another text and other settings, with the reason."""
+        if pair != self.pair:
+            raise InputError(
+                f"This fingerprint was made with the models {self.pair}, and these are {pair}. Make it again with them."
+            )
+        if text is not None and text != self.text:
+            raise InputError(f"This fingerprint is of another text: {_short(self.text)!r}, not {_short(text)!r}.")
+        differing = [
+            f"{name} {value!r}, not {getattr(settings, name)!r}"
+            for name, value in self.settings.items()
+            if getattr(settings, name) != value
+        ]
+        if differing:
+            raise InputError(
+                f"This fingerprint was made with other settings: {'; '.join(differing)}. Use its settings, or make it "
+                "again."
+            )
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,185 @@
+"""Describing a text by the contexts it could stand in: the first half of every task.
+
+Text and settings in, weighted contexts of both sides out. Knows nothing of what they are used for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from refdec.errors import InputError
+from refdec.fingerprint import Fingerprint, SideFingerprint
+from refdec.lm.pair import Pair
+from refdec.reflect.contexts import Ids, sample_contexts
+from refdec.reflect.ensemble import Ensemble, learn_ensemble
+from refdec.reflect.randomness import uniforms
+from refdec.reflect.side import FramedIds, Side, both_sides, on_both_sides
+from refdec.reflect.weights import SOLVERS
+from refdec.results import Context
+from refdec.settings import FingerprintSettings
+from refdec.signature import signature
+from refdec.tasks.frame import FRAMES, Frame
+from refdec.tasks.text import clean
+
+Stage = Callable[[str], None]
+"""Is told what is being done, in a few words, for people who wait."""
+
+EXPERT_BYTES = 6 << 30
+"""At most this much memory for the experts' log-probabilities over one source."""
+
+
+def silent(_: str) -> None:
+    """For nobody who waits."""
+
+
+def prepare(
+    pair: Pair, text: str, settings: FingerprintSettings, extra_tokens: int = 0
+) -> tuple[str, Frame, FramedIds]:
+    """The cleaned text in its frame, or an `InputError` that says why it cannot be worked on."""
+    source = clean(text)
+    refuse_endless(pair, source)
+    frame = _frame_for(source, settings)
+    framed = frame.encode(pair.tokens, source)
+    if not framed.middle:
+        raise InputError(f"There is nothing to rewrite in {text!r}: give a text of at least one word.")
+    check_size(pair, framed, settings, extra_tokens)
+    return source, frame, framed
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What contexts are sampled for."""
+
+    ids: Sequence[int]
+    text: str  # a context that says it verbatim is dropped
+    key: str  # addresses the random numbers
+
+
+def contexts_of(side: Side, sources: Sequence[Described], settings: FingerprintSettings) -> list[list[Ids]]:
+    """Contexts of each source on one side."""
+    tokens, shape = side.pair.tokens, (settings.contexts, settings.context_tokens)
+    return sample_contexts(
+        side,
+        [source.ids for source in sources],
+        [uniforms(settings.seed, source.key, f"contexts {side.name}", *shape) for source in sources],
+        settings.context_top_p,
+        lambda number, ids: sources[number].text in tokens.decode(ids),
+    )
+
+
+def describe_side(side: Side, source: str, framed: FramedIds, settings: FingerprintSettings) -> Ensemble:
+    """The ensemble of a text by itself on one side."""
+    (contexts,) = contexts_of(side, [Described(framed.all, source, source)], settings)
+    return weigh(side, framed, contexts, settings)
+
+
+def weigh(side: Side, framed: FramedIds, contexts: Sequence[Ids], settings: FingerprintSettings) -> Ensemble:
+    """The ensemble of contexts that were sampled already."""
+    return learn_ensemble(
+        side,
+        framed,
+        contexts,
+        keep=settings.kept_contexts,
+        minimum_weight=settings.minimum_weight,
+        entropy=settings.entropy,
+        solve=SOLVERS[settings.solver],
+    )
+
+
+def fingerprint(pair: Pair, text: str, settings: FingerprintSettings, stage: Stage = silent) -> Fingerprint:
+    """The contexts and weights of a text."""
+    source, _, framed = prepare(pair, text, settings)
+
+    def explore(side: Side) -> Ensemble:
+        stage(f"contexts on the {side.name}")
+        return describe_side(side, source, framed, settings)
+
+    return make_fingerprint(pair, source, settings, on_both_sides(pair, explore))
+
+
+def make_fingerprint(
+    pair: Pair, source: str, settings: FingerprintSettings, ensembles: Sequence[Ensemble]
+) -> Fingerprint:
+    own = settings.description()
+    sides = {
+        ensemble.side.name: SideFingerprint(
+            contexts=ensemble.contexts,
+            weights=tuple(ensemble.weights.tolist()),
+            others=ensemble.others,
+            texts=tuple(pair.tokens.decode(ids) for ids in ensemble.contexts + ensemble.others),
+            top_p=ensemble.top_p,
+            log_rd=ensemble.objective,
+            gap=max(0.0, ensemble.gap),
+        )
+        for ensemble in ensembles
+    }
+    return Fingerprint(source, pair.name, own, sides, signature("fingerprint", pair, own))
+
+
+def ensembles_of(pair: Pair, fingerprint: Fingerprint) -> list[Ensemble]:
+    """The ensembles that a fingerprint was made from."""
+    return [
+        Ensemble(
+            side=side,
+            contexts=kept.contexts,
+            weights=torch.tensor(kept.weights, device=side.inward.device),
+            others=kept.others,
+            top_p=kept.top_p,
+            objective=kept.log_rd,
+            gap=kept.gap,
+        )
+        for side in both_sides(pair)
+        for kept in [fingerprint.sides[side.name]]
+    ]
+
+
+def shown_contexts(pair: Pair, ensembles: Sequence[Ensemble]) -> tuple[Context, ...]:
+    """The kept contexts in plain words, right side first, heaviest first."""
+    return tuple(
+        Context(pair.tokens.decode(ids), ensemble.side.name, float(weight))
+        for ensemble in ensembles
+        for ids, weight in zip(ensemble.contexts, ensemble.weights, strict=True)
+    )
+
+
+def refuse_endless(pair: Pair, source: str) -> None:
+    """What is hopelessly long is told so before a tokenizer spends minutes on it."""
+    if len(source) > pair.tokens.longest * pair.window:
+        raise InputError(
+            f"The text has {len(source):,} characters, and this pair reads at most {pair.window} tokens at once. "
+            "Work on it sentence by sentence."
+        )
+
+
+def check_size(pair: Pair, framed: FramedIds, settings: FingerprintSettings, extra_tokens: int) -> None:
+    """The source must fit the models' window beside a context, and its experts must fit memory."""
+    frame_tokens = len(framed.left) + len(framed.right)
+    limit = pair.window - settings.context_tokens - extra_tokens - frame_tokens
+    if limit < 1:
+        raise InputError(
+            f"Contexts of {settings.context_tokens} tokens, {extra_tokens} extra ones and {frame_tokens} around the "
+            f"text leave no room for it: this pair reads {pair.window} tokens at once. Lower context_tokens or shorten "
+            "the text."
+        )
+    length = len(framed.middle)
+    if length > limit:
+        raise InputError(
+            f"The text has {length} tokens; with contexts of {settings.context_tokens} it may have {limit} (about "
+            f"{limit * 3 // 4} words) with this pair. Shorten it, or work on it sentence by sentence."
+        )
+    needed = settings.contexts * len(framed.all) * pair.forward.vocabulary * 4
+    if needed > EXPERT_BYTES:
+        most = EXPERT_BYTES // (len(framed.all) * pair.forward.vocabulary * 4)
+        raise InputError(
+            f"{settings.contexts} contexts over {len(framed.all)} tokens need {needed / 2**30:.1f} GiB of memory. "
+            f"Use at most {most} contexts for this text, or shorten it."
+        )
+
+
+def _frame_for(source: str, settings: FingerprintSettings) -> Frame:
+    """A source with quotes inside cannot stand between quotes: nothing would tell where it ends."""
+    frame = FRAMES[settings.frame]
+    return FRAMES["none"] if any(end in source for end in frame.ends) else frame

@@ -1,0 +1,239 @@
+"""Infill: the text before a gap and the text after it in, ranked fillings that explain both out.
+
+A filling is good when it makes the text after the gap probable from before it, and the text before it probable
+from behind (section "Abductive Reasoning" of the paper). Left to itself the method repeats the observations: the
+ensemble was taught to say them, and a language model finds nothing more probable than what was said already. Three
+rules mend that. Word sequences of the observations are not said again while generating; a candidate that is mostly
+copied is none; and a filling is credited only for words of the observations that it does not itself contain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from refdec.constraints import NONE, Constraints
+from refdec.errors import InputError
+from refdec.explanation import Explanation, Reason
+from refdec.lm.direction import Direction
+from refdec.lm.pair import Pair
+from refdec.metrics.overlap import copies
+from refdec.metrics.words import bare_words, stem
+from refdec.reflect.ensemble import Ensemble, learn_ensemble
+from refdec.reflect.scoring import fits, token_logprobs
+from refdec.reflect.side import FramedIds, Side, on_both_sides
+from refdec.reflect.weights import SOLVERS
+from refdec.results import Filling, InfillResult
+from refdec.settings import InfillSettings
+from refdec.signature import signature
+from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.describe import Described, Stage, check_size, contexts_of, refuse_endless, shown_contexts, silent
+from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
+from refdec.tasks.frame import Frame
+from refdec.tasks.reasons import explain_tokens
+from refdec.tasks.steer import Edge, NoRepeat
+from refdec.tasks.text import clean
+
+_BLANK = re.compile(r"\s*_{3,}\s*")
+
+
+def infill(
+    pair: Pair,
+    left: str,
+    right: str,
+    settings: InfillSettings,
+    *,
+    constraints: Constraints = NONE,
+    explain: int = 0,
+    stage: Stage = silent,
+) -> InfillResult:
+    """Fill the gap between two texts, one of which may be empty."""
+    gap = _Gap.between(pair, left, right, settings)
+    wanted = constraints.on(f"{gap.left} {gap.right}")
+    check_room(pair, wanted, settings.tokens)
+    place = Place(
+        key=f"{gap.left}\x1f{gap.right}",
+        framed=gap.framed,
+        samples=settings.samples,
+        length=settings.tokens,
+        expected=settings.tokens * 2 // 3,  # the rest of a generation is the sentence that was cut off
+        stops=(),
+        constraints=wanted,
+        seed=settings.seed,
+    )
+
+    def rules(edge: Edge) -> list[NoRepeat]:
+        return [NoRepeat(edge, (gap.left, gap.right), settings.no_repeat)] if settings.no_repeat else []
+
+    def explore(side: Side) -> tuple[Ensemble, list[str]]:
+        stage(f"contexts on the {side.name}")
+        ensemble = learn_ensemble(
+            side,
+            gap.framed,
+            contexts_of(side, [Described(gap.framed.all, gap.whole, place.key)], settings)[0],
+            keep=settings.kept_contexts,
+            minimum_weight=settings.minimum_weight,
+            # The wanted entropy is that of a whole generation; the observations have another length.
+            entropy=settings.entropy * len(gap.framed.all) / settings.tokens,
+            solve=SOLVERS[settings.solver],
+        )
+        stage(f"generating from the {side.name}")
+        texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place, rules)]
+        return ensemble, [candidate for text in texts for candidate in gap.candidates(text, side.name, settings)]
+
+    explored = on_both_sides(pair, explore)
+    ensembles = [ensemble for ensemble, _ in explored]
+    found = gather(explored, wanted)
+    stage(f"scoring {len(found.origins)} candidates")
+    ranked = _rank(pair, gap, found.origins, settings)
+    contexts = shown_contexts(pair, ensembles)
+    mark = signature("infill", pair, settings, constraints)
+    explanation = None
+    if explain:
+        frame = Frame("gap", f" {gap.left} " if gap.left else " ", f" {gap.right}" if gap.right else "", "")
+        reasons = [Reason("", "nothing", 0.0, (0.0,) * len(contexts), ())]
+        shown = ranked[:explain]
+        for item, relative in zip(shown, _fits(pair, gap, ensembles, shown), strict=True):
+            label = "" if item.passes else "does not explain both"
+            tokens = explain_tokens(pair, ensembles, frame, item.text)
+            reasons.append(Reason(item.text, label, item.score, relative, tokens))
+        explanation = Explanation("infill", gap.left, gap.right, contexts, tuple(reasons), mark)
+    return InfillResult(gap.left, gap.right, tuple(ranked), contexts, mark, found.rejected, explanation)
+
+
+def split_blanks(text: str) -> list[str]:
+    """The parts of a text around its blanks (three underscores or more), at least two of them."""
+    parts = [part.strip() for part in _BLANK.split(text)]
+    if len(parts) < 2:
+        raise InputError("There is no ___ in the text. Mark the gap with three underscores, or give two texts.")
+    if not any(parts):
+        raise InputError("There is nothing but ___ in the text. Give some text before or after the gap.")
+    if not all(parts[1:-1]):
+        raise InputError("Two ___ stand next to each other. Put text between them, or use one.")
+    return parts
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """The two observations, as text and as ids."""
+
+    left: str
+    right: str
+    framed: FramedIds
+    sentences: bool  # whether whole sentences fill the gap, or words inside one
+
+    @classmethod
+    def between(cls, pair: Pair, left: str, right: str, settings: InfillSettings) -> _Gap:
+        if not (left.strip() or right.strip()):
+            raise InputError("There is no text on either side of the gap. Give some before or after it.")
+        before, after = (clean(text) if text.strip() else "" for text in (left, right))
+        refuse_endless(pair, before + after)
+        encode = pair.tokens.encode
+        edge = "\n" if settings.frame == "paragraph" else " "
+        framed = FramedIds(
+            tuple(encode(edge + before)) if before else (),
+            (),
+            tuple(encode(" " + after + edge.strip(" "))) if after else (),
+        )
+        room = pair.window - settings.context_tokens - settings.tokens
+        if len(framed.all) > room:
+            raise InputError(
+                f"The texts around the gap have {len(framed.all)} tokens; with contexts of {settings.context_tokens} "
+                f"and fillings of {settings.tokens} they may have {max(0, room)} with this pair. Leave out what is far "
+                "from the gap."
+            )
+        check_size(pair, framed, settings, settings.tokens)
+        ends = not before or before.rstrip("\"'”’)]").endswith((".", "!", "?", "…", ":"))
+        begins = not after or not after.lstrip("\"'“‘([")[:1].islower()
+        return cls(before, after, framed, ends and begins)
+
+    @property
+    def whole(self) -> str:
+        return f"{self.left} {self.right}".strip()
+
+    def candidates(self, body: str, side: str, settings: InfillSettings) -> list[str]:
+        """Fillings in a raw generation: of the right length, and no copies."""
+        if self.sentences:
+            runs = [run for run in sentence_runs(body, side)[-settings.sentences :] if is_closed(run)]
+        else:
+            runs = word_runs(body, side, settings.most_words)
+        found = well_formed(runs, "" if self.sentences else "word")
+        return [
+            text
+            for text in found
+            if settings.least_words <= len(text.split()) <= settings.most_words
+            and not (settings.no_repeat and copies(text, (self.left, self.right)))
+        ]
+
+
+def _fits(pair: Pair, gap: _Gap, ensembles: Sequence[Ensemble], fillings: Sequence[Filling]) -> list[tuple[float, ...]]:
+    """How probable each kept context is with each filling, against the empty hypothesis."""
+    middles = [(), *(tuple(pair.tokens.encode(" " + item.text)) for item in fillings)]
+    framed = [gap.framed.left + middle + gap.framed.right for middle in middles]
+    per_side = [fits(ensemble.side, ensemble.contexts, framed) for ensemble in ensembles]
+    return [tuple(row) for row in torch.cat([side[1:] - side[0] for side in per_side], dim=1).tolist()]
+
+
+def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: InfillSettings) -> list[Filling]:
+    """Every candidate with what it explains; those that explain both observations first."""
+    if not origins:
+        return []
+    texts = list(origins)
+    fillings = [tuple(pair.tokens.encode(" " + text)) for text in texts]
+    middles = [(), *fillings]  # the empty hypothesis first: what a filling adds is measured against it
+    credited = [_credited(pair, text, gap, settings) for text in texts]
+    gains = {}
+    for name, model, near, far in (
+        ("left", pair.backward, gap.framed.right, gap.framed.left),
+        ("right", pair.forward, gap.framed.left, gap.framed.right),
+    ):
+        if not far:
+            gains[name] = [0.0] * len(texts)
+            continue
+        forward = model.direction is Direction.FORWARD
+        prefixes = [model.direction.arrange(near + middle if forward else middle + near) for middle in middles]
+        rows = token_logprobs(model, prefixes, [model.direction.arrange(far)], [[0]] * len(prefixes))
+        logprobs = torch.cat(rows).double()
+        added = logprobs[1:] - logprobs[0]  # (texts, tokens), in reading order
+        masks = torch.tensor([model.direction.arrange(mask[name]) for mask in credited])
+        gains[name] = (added * masks).sum(1).tolist()
+    passing = {"left": bool(gap.left), "right": bool(gap.right)}
+    ranked = [
+        Filling(
+            text=text,
+            score=gains["left"][row] + gains["right"][row],
+            passes=all(gains[name][row] > 0 for name, there in passing.items() if there),
+            left_gain=gains["left"][row],
+            right_gain=gains["right"][row],
+            side=origins[text],
+        )
+        for row, text in enumerate(texts)
+    ]
+    return sorted(ranked, key=lambda item: (not item.passes, -item.score, item.text))
+
+
+def _credited(pair: Pair, text: str, gap: _Gap, settings: InfillSettings) -> dict[str, list[bool]]:
+    """For each token of the observations, in text order, whether a filling is credited for making it probable."""
+    said = {stem(word) for word in bare_words(text)} if settings.credit == "new" else set()
+    result = {}
+    for name, ids in (("left", gap.framed.left), ("right", gap.framed.right)):
+        result[name] = _tokens_outside(pair, ids, said)
+    return result
+
+
+def _tokens_outside(pair: Pair, ids: Sequence[int], said: set[str]) -> list[bool]:
+    """Which tokens belong to words that were not said."""
+    pieces = [pair.tokens.text(index) for index in ids]
+    text, owners = "", []
+    for place, piece in enumerate(pieces):
+        owners += [place] * len(piece)
+        text += piece
+    outside = [True] * len(ids)
+    for match in re.finditer(r"\w+(?:['’]\w+)*", text):
+        if stem(match.group().lower().replace("’", "'")) in said:
+            for place in set(owners[match.start() : match.end()]):
+                outside[place] = False
+    return outside

@@ -1,0 +1,36 @@
+"""Explanations: the surprise of every token in its place, and the one view that all tasks share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from refdec.explanation import Token
+from refdec.lm.pair import Pair
+from refdec.reflect.ensemble import Ensemble, surprises
+from refdec.tasks.frame import Frame
+
+
+def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, text: str) -> tuple[Token, ...]:
+    """The pieces of a text with their surprise under the ensembles, mean of both directions.
+
+    A piece that shares a token with the frame is held, so nothing about it can surprise.
+    """
+    wrapped = frame.wrap(text)
+    first, last = len(frame.before), len(frame.before) + len(text)
+    framed = frame.encode(pair.tokens, text)
+    if not framed.middle:
+        return (Token(text, 0.0),)
+    both = [surprises(ensemble, framed) for ensemble in ensembles]
+    _, spans = pair.tokens.encode_with_spans(wrapped)
+    pieces: list[Token] = []
+    at = first
+    for place, values in enumerate(zip(*both, strict=True), start=len(framed.left)):
+        end = min(max(spans[place][1], at), last)
+        if end > at:  # several tokens can spell one character
+            pieces.append(Token(wrapped[at:end], sum(values) / len(values)))
+            at = end
+        elif pieces:
+            pieces[-1] = Token(pieces[-1].text, pieces[-1].surprise + sum(values) / len(values))
+    if at < last:
+        pieces.append(Token(wrapped[at:last], 0.0))
+    return tuple(pieces)

@@ -1,0 +1,238 @@
+"""Rewrite: a span inside its true context in, ranked texts for its place out.
+
+As a paraphrase, with two differences. The neighbours are held: contexts are sampled for the span as it stands after
+its left neighbour, or before its right one, and candidates are judged there. And the true neighbour of each side
+joins the sampled contexts of that side in the ensemble, and its fit joins the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from refdec.constraints import NONE, Constraints
+from refdec.errors import InputError
+from refdec.explanation import Explanation, Reason
+from refdec.lm.pair import Pair
+from refdec.reflect.contexts import Ids
+from refdec.reflect.ensemble import Ensemble, learn_ensemble
+from refdec.reflect.scoring import fits
+from refdec.reflect.side import FramedIds, Side, on_both_sides
+from refdec.reflect.weights import SOLVERS
+from refdec.results import Paraphrase, RewriteResult
+from refdec.settings import RewriteSettings
+from refdec.signature import signature
+from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.describe import Described, Stage, check_size, contexts_of, refuse_endless, shown_contexts, silent
+from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
+from refdec.tasks.frame import FRAMES, Frame
+from refdec.tasks.paraphrase import ranked_paraphrases
+from refdec.tasks.reasons import explain_tokens
+from refdec.tasks.sentences import split_sentences
+from refdec.tasks.text import clean
+
+EXTRA_WORDS = 3
+"""Words by which a rewritten part of a sentence may be longer than the span."""
+
+
+def rewrite(
+    pair: Pair,
+    left: str,
+    span: str,
+    right: str,
+    settings: RewriteSettings,
+    *,
+    constraints: Constraints = NONE,
+    explain: int = 0,
+    stage: Stage = silent,
+) -> RewriteResult:
+    """Rewrite a span between the text before it and the text after it, either of which may be empty."""
+    spot = _Spot.of(pair, left, span, right, settings)
+    source, bare = spot.span, FramedIds((), spot.framed.middle, ())
+    wanted = constraints.on(source)
+    length = len(bare.middle) + settings.extra_tokens
+    check_room(pair, wanted, length)
+    place = Place(
+        key=spot.frame.wrap(source),
+        framed=bare,
+        samples=settings.samples,
+        length=length,
+        expected=len(bare.middle),
+        stops=(),
+        constraints=wanted,
+        seed=settings.seed,
+    )
+
+    def explore(side: Side) -> tuple[Ensemble, list[str]]:
+        stage(f"contexts on the {side.name}")
+        given = [spot.neighbour(side)] if spot.neighbour(side) else []
+        held = round(settings.contexts * settings.in_place)
+        sampled: dict[Ids, None] = {}
+        for ids, key, count in (
+            (spot.held(side, bare.middle), place.key, held),
+            (bare.middle, source, settings.contexts - held),
+        ):
+            if count:
+                described = [Described(ids, source, key)]
+                sampled |= dict.fromkeys(contexts_of(side, described, settings.replace(contexts=count))[0])
+        ensemble = learn_ensemble(
+            side,
+            bare,
+            [*given, *sampled],
+            given=len(given),
+            given_weight=settings.neighbour_weight,
+            keep=settings.kept_contexts,
+            minimum_weight=settings.minimum_weight,
+            entropy=settings.entropy,
+            solve=SOLVERS[settings.solver],
+        )
+        stage(f"generating from the {side.name}")
+        texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place)]
+        return ensemble, [candidate for text in texts for candidate in spot.candidates(text, side.name)]
+
+    explored = on_both_sides(pair, explore)
+    ensembles = [ensemble for ensemble, _ in explored]
+    found = gather(explored, wanted)
+    stage(f"scoring {len(found.origins)} candidates")
+    ranked, source_score = _score(pair, spot, ensembles, found.origins, settings)
+    contexts = shown_contexts(pair, ensembles)
+    mark = signature("rewrite", pair, settings, constraints)
+    explanation = None
+    if explain:
+        tokens = explain_tokens(pair, ensembles, FRAMES["none"], source)
+        reasons = [Reason(source, "source", 0.0, (0.0,) * len(contexts), tokens)]
+        for item in ranked[:explain]:
+            label = "copy of the source" if item.copy else ""
+            tokens = explain_tokens(pair, ensembles, FRAMES["none"], item.text)
+            reasons.append(Reason(item.text, label, item.relative, item.fits, tokens))
+        explanation = Explanation("rewrite", spot.frame.before, spot.frame.after, contexts, tuple(reasons), mark)
+    return RewriteResult(
+        source=source,
+        source_score=source_score,
+        candidates=tuple(ranked),
+        contexts=contexts,
+        log_rd={ensemble.side.name: ensemble.objective for ensemble in ensembles},
+        gap={ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
+        signature=mark,
+        rejected=found.rejected,
+        explanation=explanation,
+        left=spot.frame.before,
+        right=spot.frame.after,
+    )
+
+
+def split_document(document: str) -> tuple[str, str, str]:
+    """The text before a span marked with [[ ]], the span, and the text after it."""
+    before, opening, rest = document.partition("[[")
+    span, closing, after = rest.partition("]]")
+    if not opening or not closing:
+        raise InputError(
+            "There is no span in [[ ]] in the document. Mark what is to be rewritten: It was [[very]] late."
+        )
+    if "[[" in after or "]]" in after or "[[" in span:
+        raise InputError("There is more than one span in [[ ]]. Mark one at a time.")
+    if not span.strip():
+        raise InputError("There is nothing between [[ and ]]. Mark the words that are to be rewritten.")
+    return before + span[: len(span) - len(span.lstrip())], span.strip(), span[len(span.rstrip()) :] + after
+
+
+def find_span(document: str, span: str) -> tuple[str, str, str]:
+    """The text before a span, the span, and the text after it, where it stands in a document exactly once."""
+    times = document.count(span)
+    if times != 1:
+        how = "is not in the document" if times == 0 else f"is in the document {times} times"
+        raise InputError(f"The span {span!r} {how}. Mark it with [[ ]] instead.")
+    before, _, after = document.partition(span)
+    return before, span, after
+
+
+@dataclass(frozen=True)
+class _Spot:
+    """A span in its place, as text and as ids; far neighbours are cut off where the models cannot read them."""
+
+    span: str
+    frame: Frame
+    framed: FramedIds
+
+    @classmethod
+    def of(cls, pair: Pair, left: str, span: str, right: str, settings: RewriteSettings) -> _Spot:
+        source = clean(span)
+        for text in (left, right):
+            if text.strip():
+                clean(text)
+        refuse_endless(pair, source)
+        before, after = _joined(left, right)
+        reach = pair.tokens.longest * pair.window
+        frame = Frame("place", before[-reach:], after[:reach], "")
+        framed = frame.encode(pair.tokens, source)
+        if not framed.middle:
+            raise InputError(f"There is nothing to rewrite in {span!r}: give a span of at least one word.")
+        check_size(pair, FramedIds((), framed.middle, ()), settings, settings.extra_tokens)
+        room = (pair.window - settings.context_tokens - len(framed.middle) - settings.extra_tokens) // 2
+        cut = FramedIds(framed.left[max(0, len(framed.left) - room) :], framed.middle, framed.right[:room])
+        return cls(source, Frame("place", before, after, ""), cut)
+
+    def neighbour(self, side: Side) -> Ids:
+        """The true context on a side."""
+        return self.framed.right if side.name == "right" else self.framed.left
+
+    def held(self, side: Side, middle: Ids) -> Ids:
+        """A text in the span's place with the neighbour beyond it, as the outward model of a side reads it."""
+        return self.framed.left + middle if side.name == "right" else middle + self.framed.right
+
+    def candidates(self, body: str, side: str) -> list[str]:
+        """Texts for the span's place: sentences where it is sentences, words where it is part of one."""
+        if is_closed(self.span):
+            most = len(split_sentences(self.span))
+            runs = [run for run in sentence_runs(body, side)[-most:] if is_closed(run)]
+        else:
+            runs = word_runs(body, side, len(self.span.split()) + EXTRA_WORDS)
+            if self.frame.after[:1] in tuple(",.;:!?"):
+                runs = [run.rstrip(",.;:!?") for run in runs]
+        return well_formed([run for run in runs if run], self.span)
+
+    def encode(self, pair: Pair, text: str) -> Ids:
+        space = " " if not self.frame.before or self.frame.before.endswith(" ") else ""
+        return tuple(pair.tokens.encode(space + text))
+
+
+def _joined(left: str, right: str) -> tuple[str, str]:
+    """The neighbours with a space towards the span, where they are given without one."""
+    if left and not left[-1].isspace():
+        left += " "
+    if right and right[0].isalnum():
+        right = " " + right
+    return left, right
+
+
+def _score(
+    pair: Pair, spot: _Spot, ensembles: Sequence[Ensemble], origins: Mapping[str, str], settings: RewriteSettings
+) -> tuple[list[Paraphrase], float]:
+    """Candidates by the fit of the sampled contexts (equation 3) and of the true neighbours in their place."""
+    texts = list(dict.fromkeys((spot.span, *origins)))
+    middles = [spot.framed.middle if text == spot.span else spot.encode(pair, text) for text in texts]
+    totals = torch.zeros(len(texts), dtype=torch.float64)
+    columns = []
+    for ensemble in ensembles:
+        side, true = ensemble.side, spot.neighbour(ensemble.side)
+        held = [spot.held(side, middle) for middle in middles]
+        sampled = [context for context in ensemble.contexts if context != true]
+        mine: dict[Ids, torch.Tensor] = {}
+        if sampled:
+            scored = fits(side, sampled, held).double()
+            totals += scored.mean(1)
+            mine = dict(zip(sampled, scored.T, strict=True))
+        if true:
+            mine[true] = fits(side, [true], held)[:, 0].double()
+            totals += settings.place * mine[true]
+        columns += [mine[context] for context in ensemble.contexts]
+    relative = torch.stack([column - column[0] for column in columns], dim=1).tolist()
+    ranked = ranked_paraphrases(
+        spot.span,
+        dict(zip(texts, totals.tolist(), strict=True)),
+        {text: tuple(row) for text, row in zip(texts, relative, strict=True)},
+        origins,
+    )
+    return ranked, float(totals[0])
