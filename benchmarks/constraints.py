@@ -15,7 +15,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.outputs import Row, changes, load_reflector, model_arguments, read_rows, write_rows
+from benchmarks.outputs import (
+    Row,
+    changes,
+    load_reflector,
+    model_arguments,
+    outputs_arguments,
+    part_of,
+    read_rows,
+    shard_arguments,
+    write_rows,
+)
 from refdec import Constraints, ParaphraseResult, ParaphraseSettings
 from refdec.signature import signature
 
@@ -82,11 +92,10 @@ def report(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path, help="a file of outputs to report on")
+    outputs_arguments(parser)
     parser.add_argument("--data", type=Path, nargs="+", help="JSON lines with a source; the files are taken in order")
     parser.add_argument("--rows", type=int, default=500)
-    parser.add_argument("--outputs", type=Path)
-    parser.add_argument("--shard", default="0/1", help="which part of how many")
+    shard_arguments(parser)
     model_arguments(parser)
     arguments = parser.parse_args()
     if arguments.file:
@@ -94,7 +103,6 @@ def main() -> None:
         return
     reflector = load_reflector(arguments)
     settings = reflector.settings(ParaphraseSettings, arguments.preset, changes(arguments))
-    part, parts = map(int, arguments.shard.split("/"))
     mark = signature("paraphrase", reflector.pair, settings, KEPT)
 
     def make(row: Row) -> Row:
@@ -109,7 +117,8 @@ def main() -> None:
             "signature": mark,
         }
 
-    rows = constrained_sources([row for path in arguments.data for row in read_rows(path)], arguments.rows)[part::parts]
+    everything = [row for path in arguments.data for row in read_rows(path)]
+    rows = part_of(constrained_sources(everything, arguments.rows), arguments)
     write_rows(arguments.outputs, rows, make, mark)
 
 

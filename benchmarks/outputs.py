@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from refdec import InputError, Reflector, load_pair
 
 Row = dict[str, Any]
@@ -44,7 +46,33 @@ def model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="a torch device")
 
 
+def outputs_arguments(parser: argparse.ArgumentParser) -> None:
+    """For benchmarks that write a file of outputs, and report on one."""
+    parser.add_argument("file", nargs="?", type=Path, help="a file of outputs to report on")
+    parser.add_argument("--outputs", type=Path, help="where results go")
+
+
+def shard_arguments(parser: argparse.ArgumentParser) -> None:
+    """For benchmarks that run as several processes, each with a part of the rows; join the files afterwards."""
+    parser.add_argument("--shard", default="0/1", help="which part of how many")
+
+
+def batch_arguments(parser: argparse.ArgumentParser) -> None:
+    """For benchmarks that score many references."""
+    shard_arguments(parser)
+    parser.add_argument("--together", type=int, default=12, help="references whose contexts are sampled together")
+    parser.add_argument("--tf32", action="store_true", help="matrix products in TF32, where a GPU has it")
+
+
+def part_of(rows: Sequence[Any], arguments: argparse.Namespace) -> list[Any]:
+    """The rows of a shard."""
+    part, parts = map(int, arguments.shard.split("/"))
+    return list(rows)[part::parts]
+
+
 def load_reflector(arguments: argparse.Namespace) -> Reflector:
+    if getattr(arguments, "tf32", False):
+        torch.set_float32_matmul_precision("high")
     return Reflector(load_pair(arguments.pair, device=arguments.device))
 
 

@@ -16,9 +16,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import torch
 
-from benchmarks.outputs import Row, changes, load_reflector, model_arguments, read_rows
+from benchmarks.outputs import (
+    Row,
+    batch_arguments,
+    changes,
+    load_reflector,
+    model_arguments,
+    outputs_arguments,
+    part_of,
+    read_rows,
+)
 from refdec import Score, ScoreSettings
 
 RESAMPLES = 1000
@@ -65,24 +73,18 @@ def report(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("file", nargs="?", type=Path, help="a file of outputs to report on")
+    outputs_arguments(parser)
     parser.add_argument("--data", type=Path, help="JSON lines with sentence1, sentence2 and score")
-    parser.add_argument("--outputs", type=Path)
     parser.add_argument("--rows", type=int)
-    parser.add_argument("--shard", default="0/1", help="which part of how many")
-    parser.add_argument("--together", type=int, default=12, help="references whose contexts are sampled together")
-    parser.add_argument("--tf32", action="store_true", help="matrix products in TF32, where a GPU has it")
+    batch_arguments(parser)
     model_arguments(parser)
     arguments = parser.parse_args()
     if arguments.file:
         report(arguments.file)
         return
-    if arguments.tf32:
-        torch.set_float32_matmul_precision("high")
     reflector = load_reflector(arguments)
     settings = reflector.settings(ScoreSettings, arguments.preset, changes(arguments))
-    part, parts = map(int, arguments.shard.split("/"))
-    rows: list[Row] = read_rows(arguments.data, arguments.rows)[part::parts]
+    rows: list[Row] = part_of(read_rows(arguments.data, arguments.rows), arguments)
     groups = [
         group
         for row in rows

@@ -15,9 +15,7 @@ import re
 import sys
 from pathlib import Path
 
-import torch
-
-from benchmarks.outputs import changes, load_reflector, model_arguments, read_rows
+from benchmarks.outputs import batch_arguments, changes, load_reflector, model_arguments, part_of, read_rows
 from refdec import ScoreSettings
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -44,17 +42,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of a language pair")
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--segments", type=int, help="only so many references")
-    parser.add_argument("--shard", default="0/1", help="which part of how many")
-    parser.add_argument("--together", type=int, default=12, help="references whose contexts are sampled together")
-    parser.add_argument("--tf32", action="store_true", help="matrix products in TF32, where a GPU has it")
+    batch_arguments(parser)
     model_arguments(parser)
     arguments = parser.parse_args()
-    if arguments.tf32:
-        torch.set_float32_matmul_precision("high")
     reflector = load_reflector(arguments)
     settings = reflector.settings(ScoreSettings, arguments.preset, changes(arguments))
-    part, parts = map(int, arguments.shard.split("/"))
-    segments = list(judged(arguments.data).items())[: arguments.segments][part::parts]
+    segments = part_of(list(judged(arguments.data).items())[: arguments.segments], arguments)
     arguments.outputs.parent.mkdir(parents=True, exist_ok=True)
     groups = [(reference, list(dict.fromkeys(systems.values()))) for _, (reference, systems) in segments]
     scored = reflector.score_groups(groups, settings, together=arguments.together)

@@ -47,6 +47,10 @@ class SideFingerprint:
     def from_dict(cls, content: dict[str, Any]) -> SideFingerprint:
         rows, kept = content["contexts"], int(content["kept"])
         ids = tuple(tuple(int(token) for token in row["ids"]) for row in rows)
+        if not 1 <= kept <= len(ids):
+            raise ValueError(f"{kept} kept of {len(ids)} contexts")
+        if len(set(map(len, ids))) > 1 or not ids[0]:
+            raise ValueError("contexts are not of one length")
         return cls(
             contexts=ids[:kept],
             weights=tuple(float(row["weight"]) for row in rows[:kept]),
@@ -96,7 +100,7 @@ class Fingerprint:
             raise InputError(f"The fingerprint {path} cannot be read ({reason}).") from error
         try:
             content = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
             raise InputError(f"{path} is no fingerprint. Make one with refdec fingerprint TEXT -o FILE.")
@@ -115,7 +119,7 @@ class Fingerprint:
                 sides={name: SideFingerprint.from_dict(content["sides"][name]) for name in ("right", "left")},
                 signature=str(content["signature"]),
             )
-        except (KeyError, TypeError, ValueError, AttributeError, SettingsError) as error:
+        except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, SettingsError) as error:
             raise InputError(f"The fingerprint {path} is incomplete ({type(error).__name__}: {error}).") from error
 
     def check(self, pair: str, text: str | None, settings: Settings) -> None:
@@ -139,7 +143,9 @@ class Fingerprint:
 
 
 def _checksum(content: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(
+        json.dumps(content, sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    ).hexdigest()
 
 
 def _short(text: str) -> str:

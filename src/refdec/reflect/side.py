@@ -7,7 +7,7 @@ written once, for both. Ids here are in text order; they meet a model only in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -75,17 +75,21 @@ def both_sides(pair: Pair) -> tuple[Side, Side]:
     return Side(pair, "right"), Side(pair, "left")
 
 
-def on_both_sides(pair: Pair, work: Callable[[Side], Result]) -> list[Result]:
+def on_both_sides(
+    pair: Pair, work: Callable[[Side], Result], names: Collection[str] = ("right", "left")
+) -> list[Result]:
     """The same work on the right and on the left; at the same time on a CPU, where single steps fill no two cores.
 
-    Each side then has half of torch's threads, whatever else runs, so that results do not depend on timing.
+    Each side then has half of torch's threads, also where only one is asked for, so that a side gives the same
+    whatever else runs.
     """
+    sides = [side for side in both_sides(pair) if side.name in names]
     threads = torch.get_num_threads()
     if pair.forward.device.type != "cpu" or threads < 2:
-        return [work(side) for side in both_sides(pair)]
+        return [work(side) for side in sides]
     torch.set_num_threads(threads // 2)
     try:
         with ThreadPoolExecutor(max_workers=2) as pool:
-            return list(pool.map(work, both_sides(pair)))
+            return list(pool.map(work, sides))
     finally:
         torch.set_num_threads(threads)

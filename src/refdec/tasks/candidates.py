@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refdec.constraints import Constraints
 from refdec.errors import InputError
@@ -42,6 +42,8 @@ def generations(
     near = place.framed.right if side.name == "right" else place.framed.left
     edge = Edge(pair.tokens, side.inward.direction, pair.tokens.decode(near))
     steers = list(rules(edge))
+    if not place.framed.middle:  # what stands around a gap is no part of what fills it
+        edge = replace(edge, held="")
     if place.constraints.avoid:
         steers.append(Avoid(edge, place.constraints))
     if place.constraints.keep:

@@ -145,6 +145,14 @@ def shown_contexts(pair: Pair, ensembles: Sequence[Ensemble]) -> tuple[Context, 
     )
 
 
+def certificates(ensembles: Sequence[Ensemble]) -> dict[str, dict[str, float]]:
+    """By side, how well the kept contexts describe the source, and how much better weights could do."""
+    return {
+        "log_rd": {ensemble.side.name: ensemble.objective for ensemble in ensembles},
+        "gap": {ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
+    }
+
+
 def refuse_endless(pair: Pair, source: str) -> None:
     """What is hopelessly long is told so before a tokenizer spends minutes on it."""
     if len(source) > pair.tokens.longest * pair.window:

@@ -138,7 +138,7 @@ class _Gap:
             (),
             tuple(encode(" " + after + edge.strip(" "))) if after else (),
         )
-        room = pair.window - settings.context_tokens - settings.tokens
+        room = pair.window - settings.context_tokens - settings.tokens - 1
         if len(framed.all) > room:
             raise InputError(
                 f"The texts around the gap have {len(framed.all)} tokens; with contexts of {settings.context_tokens} "
@@ -226,14 +226,11 @@ def _credited(pair: Pair, text: str, gap: _Gap, settings: InfillSettings) -> dic
 
 def _tokens_outside(pair: Pair, ids: Sequence[int], said: set[str]) -> list[bool]:
     """Which tokens belong to words that were not said."""
-    pieces = [pair.tokens.text(index) for index in ids]
-    text, owners = "", []
-    for place, piece in enumerate(pieces):
-        owners += [place] * len(piece)
-        text += piece
-    outside = [True] * len(ids)
-    for match in re.finditer(r"\w+(?:['’]\w+)*", text):
-        if stem(match.group().lower().replace("’", "'")) in said:
-            for place in set(owners[match.start() : match.end()]):
-                outside[place] = False
-    return outside
+    text = pair.tokens.decode(ids)
+    _, spans = pair.tokens.encode_with_spans(text)  # not token by token: several can spell one letter
+    words = [
+        match.span()
+        for match in re.finditer(r"\w+(?:['’]\w+)*", text)
+        if stem(match.group().lower().replace("’", "'")) in said
+    ]
+    return [not any(begin < last and first < end for first, last in words) for begin, end in spans]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from refdec.constraints import NONE, Constraints
-from refdec.explanation import Explanation, Reason
+from refdec.explanation import Explanation
 from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
@@ -19,10 +19,10 @@ from refdec.results import Paraphrase, ParaphraseResult
 from refdec.settings import ParaphraseSettings
 from refdec.signature import signature
 from refdec.tasks.candidates import Place, check_room, gather, generations
-from refdec.tasks.describe import Stage, describe_side, ensembles_of, prepare, shown_contexts, silent
+from refdec.tasks.describe import Stage, certificates, describe_side, ensembles_of, prepare, shown_contexts, silent
 from refdec.tasks.extract import extract
 from refdec.tasks.frame import Frame
-from refdec.tasks.reasons import explain_tokens
+from refdec.tasks.reasons import explain_paraphrases
 
 
 def paraphrase(
@@ -78,20 +78,14 @@ def paraphrase(
     mark = signature("paraphrase", pair, settings, constraints)
     explanation = None
     if explain:
-        texts = (source, *(item.text for item in ranked[:explain]))
-        tokens = [explain_tokens(pair, ensembles, frame, item) for item in texts]
-        reasons = [Reason(source, "source", 0.0, (0.0,) * len(contexts), tokens[0])]
-        for item, pieces in zip(ranked, tokens[1:], strict=False):
-            label = "copy of the source" if item.copy else ""
-            reasons.append(Reason(item.text, label, item.relative, item.fits, pieces))
-        explanation = Explanation("paraphrase", "", "", contexts, tuple(reasons), mark)
+        reasons = explain_paraphrases(pair, ensembles, frame, source, ranked[:explain])
+        explanation = Explanation("paraphrase", "", "", contexts, reasons, mark)
     return ParaphraseResult(
         source=source,
         source_score=source_score,
         candidates=tuple(ranked),
         contexts=contexts,
-        log_rd={ensemble.side.name: ensemble.objective for ensemble in ensembles},
-        gap={ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
+        **certificates(ensembles),
         signature=mark,
         rejected=found.rejected,
         explanation=explanation,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refdec.explanation import Token
+from refdec.explanation import Reason, Token
 from refdec.lm.pair import Pair
 from refdec.reflect.ensemble import Ensemble, surprises
+from refdec.results import Paraphrase
 from refdec.tasks.frame import Frame
 
 
@@ -34,3 +35,16 @@ def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, text
     if at < last:
         pieces.append(Token(wrapped[at:last], 0.0))
     return tuple(pieces)
+
+
+def explain_paraphrases(
+    pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, source: str, candidates: Sequence[Paraphrase]
+) -> tuple[Reason, ...]:
+    """The source as the yardstick, and what speaks for and against each candidate."""
+    nothing = (0.0,) * sum(len(ensemble.contexts) for ensemble in ensembles)
+    reasons = [Reason(source, "source", 0.0, nothing, explain_tokens(pair, ensembles, frame, source))]
+    for item in candidates:
+        label = "copy of the source" if item.copy else ""
+        tokens = explain_tokens(pair, ensembles, frame, item.text)
+        reasons.append(Reason(item.text, label, item.relative, item.fits, tokens))
+    return tuple(reasons)

@@ -7,6 +7,7 @@ joins the sampled contexts of that side in the ensemble, and its fit joins the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,8 +15,9 @@ import torch
 
 from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError
-from refdec.explanation import Explanation, Reason
+from refdec.explanation import Explanation
 from refdec.lm.pair import Pair
+from refdec.metrics.overlap import copies
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble, learn_ensemble
 from refdec.reflect.scoring import fits
@@ -25,13 +27,25 @@ from refdec.results import Paraphrase, RewriteResult
 from refdec.settings import RewriteSettings
 from refdec.signature import signature
 from refdec.tasks.candidates import Place, check_room, gather, generations
-from refdec.tasks.describe import Described, Stage, check_size, contexts_of, refuse_endless, shown_contexts, silent
+from refdec.tasks.describe import (
+    Described,
+    Stage,
+    certificates,
+    check_size,
+    contexts_of,
+    refuse_endless,
+    shown_contexts,
+    silent,
+)
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.paraphrase import ranked_paraphrases
-from refdec.tasks.reasons import explain_tokens
+from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.sentences import split_sentences
 from refdec.tasks.text import clean
+
+NEARBY = 1000
+"""Characters of a neighbour that a rewriting must not repeat."""
 
 EXTRA_WORDS = 3
 """Words by which a rewritten part of a sentence may be longer than the span."""
@@ -49,7 +63,7 @@ def rewrite(
     stage: Stage = silent,
 ) -> RewriteResult:
     """Rewrite a span between the text before it and the text after it, either of which may be empty."""
-    spot = _Spot.of(pair, left, span, right, settings)
+    spot = Spot.of(pair, left, span, right, settings)
     source, bare = spot.span, FramedIds((), spot.framed.middle, ())
     wanted = constraints.on(source)
     length = len(bare.middle) + settings.extra_tokens
@@ -101,20 +115,14 @@ def rewrite(
     mark = signature("rewrite", pair, settings, constraints)
     explanation = None
     if explain:
-        tokens = explain_tokens(pair, ensembles, FRAMES["none"], source)
-        reasons = [Reason(source, "source", 0.0, (0.0,) * len(contexts), tokens)]
-        for item in ranked[:explain]:
-            label = "copy of the source" if item.copy else ""
-            tokens = explain_tokens(pair, ensembles, FRAMES["none"], item.text)
-            reasons.append(Reason(item.text, label, item.relative, item.fits, tokens))
-        explanation = Explanation("rewrite", spot.frame.before, spot.frame.after, contexts, tuple(reasons), mark)
+        reasons = explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked[:explain])
+        explanation = Explanation("rewrite", spot.frame.before, spot.frame.after, contexts, reasons, mark)
     return RewriteResult(
         source=source,
         source_score=source_score,
         candidates=tuple(ranked),
         contexts=contexts,
-        log_rd={ensemble.side.name: ensemble.objective for ensemble in ensembles},
-        gap={ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
+        **certificates(ensembles),
         signature=mark,
         rejected=found.rejected,
         explanation=explanation,
@@ -135,7 +143,7 @@ def split_document(document: str) -> tuple[str, str, str]:
         raise InputError("There is more than one span in [[ ]]. Mark one at a time.")
     if not span.strip():
         raise InputError("There is nothing between [[ and ]]. Mark the words that are to be rewritten.")
-    return before + span[: len(span) - len(span.lstrip())], span.strip(), span[len(span.rstrip()) :] + after
+    return _trimmed(before, span, after)
 
 
 def find_span(document: str, span: str) -> tuple[str, str, str]:
@@ -145,11 +153,16 @@ def find_span(document: str, span: str) -> tuple[str, str, str]:
         how = "is not in the document" if times == 0 else f"is in the document {times} times"
         raise InputError(f"The span {span!r} {how}. Mark it with [[ ]] instead.")
     before, _, after = document.partition(span)
-    return before, span, after
+    return _trimmed(before, span, after)
+
+
+def _trimmed(before: str, span: str, after: str) -> tuple[str, str, str]:
+    """White space at the ends of a span belongs to its neighbours."""
+    return before + span[: len(span) - len(span.lstrip())], span.strip(), span[len(span.rstrip()) :] + after
 
 
 @dataclass(frozen=True)
-class _Spot:
+class Spot:
     """A span in its place, as text and as ids; far neighbours are cut off where the models cannot read them."""
 
     span: str
@@ -157,22 +170,22 @@ class _Spot:
     framed: FramedIds
 
     @classmethod
-    def of(cls, pair: Pair, left: str, span: str, right: str, settings: RewriteSettings) -> _Spot:
+    def of(cls, pair: Pair, left: str, span: str, right: str, settings: RewriteSettings) -> Spot:
         source = clean(span)
         for text in (left, right):
             if text.strip():
                 clean(text)
         refuse_endless(pair, source)
         before, after = _joined(left, right)
+        frame = Frame("place", before, after, "")
+        # Each part by itself, so that the span's full stop and the quote after it are no single token of both.
+        middle = _encode(pair, frame, source)
+        check_size(pair, FramedIds((), middle, ()), settings, settings.extra_tokens)
         reach = pair.tokens.longest * pair.window
-        frame = Frame("place", before[-reach:], after[:reach], "")
-        framed = frame.encode(pair.tokens, source)
-        if not framed.middle:
-            raise InputError(f"There is nothing to rewrite in {span!r}: give a span of at least one word.")
-        check_size(pair, FramedIds((), framed.middle, ()), settings, settings.extra_tokens)
-        room = (pair.window - settings.context_tokens - len(framed.middle) - settings.extra_tokens) // 2
-        cut = FramedIds(framed.left[max(0, len(framed.left) - room) :], framed.middle, framed.right[:room])
-        return cls(source, Frame("place", before, after, ""), cut)
+        near = pair.tokens.encode(before.removesuffix(" ")[-reach:])
+        far = pair.tokens.encode(after[:reach])
+        room = (pair.window - settings.context_tokens - len(middle) - settings.extra_tokens) // 2
+        return cls(source, frame, FramedIds(tuple(near[max(0, len(near) - room) :]), middle, tuple(far[:room])))
 
     def neighbour(self, side: Side) -> Ids:
         """The true context on a side."""
@@ -191,16 +204,25 @@ class _Spot:
             runs = word_runs(body, side, len(self.span.split()) + EXTRA_WORDS)
             if self.frame.after[:1] in tuple(",.;:!?"):
                 runs = [run.rstrip(",.;:!?") for run in runs]
-        return well_formed([run for run in runs if run], self.span)
+        found = well_formed([run for run in runs if run], self.span)
+        neighbours = (self.frame.before[-NEARBY:], self.frame.after[:NEARBY])
+        if copies(self.span, neighbours):  # it says itself what stands around it
+            return found
+        return [text for text in found if not copies(text, neighbours)]
 
-    def encode(self, pair: Pair, text: str) -> Ids:
-        space = " " if not self.frame.before or self.frame.before.endswith(" ") else ""
-        return tuple(pair.tokens.encode(space + text))
+
+def _encode(pair: Pair, frame: Frame, text: str) -> Ids:
+    """A text in the place between neighbours; a space before it is written into its first token."""
+    space = " " if not frame.before or frame.before.endswith(" ") else ""
+    return tuple(pair.tokens.encode(space + text))
 
 
 def _joined(left: str, right: str) -> tuple[str, str]:
-    """The neighbours with a space towards the span, where they are given without one."""
-    if left and not left[-1].isspace():
+    """The neighbours with a space towards the span, where they are given without one that belongs there.
+
+    None belongs after an opening bracket or quote, a hyphen or a slash.
+    """
+    if left and not re.search(r"(?:^|[\s(\[{])[\"']$|[\s(\[{<“‘«/-]$", left):
         left += " "
     if right and right[0].isalnum():
         right = " " + right
@@ -208,11 +230,11 @@ def _joined(left: str, right: str) -> tuple[str, str]:
 
 
 def _score(
-    pair: Pair, spot: _Spot, ensembles: Sequence[Ensemble], origins: Mapping[str, str], settings: RewriteSettings
+    pair: Pair, spot: Spot, ensembles: Sequence[Ensemble], origins: Mapping[str, str], settings: RewriteSettings
 ) -> tuple[list[Paraphrase], float]:
     """Candidates by the fit of the sampled contexts (equation 3) and of the true neighbours in their place."""
     texts = list(dict.fromkeys((spot.span, *origins)))
-    middles = [spot.framed.middle if text == spot.span else spot.encode(pair, text) for text in texts]
+    middles = [_encode(pair, spot.frame, text) for text in texts]
     totals = torch.zeros(len(texts), dtype=torch.float64)
     columns = []
     for ensemble in ensembles:

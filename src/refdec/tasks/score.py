@@ -19,7 +19,7 @@ from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.scoring import fits, fits_of_groups, own_logprobs
-from refdec.reflect.side import Side, both_sides, on_both_sides
+from refdec.reflect.side import Side, on_both_sides
 from refdec.results import Score
 from refdec.settings import ScoreSettings
 from refdec.signature import signature
@@ -310,8 +310,7 @@ def _describe(
                 found.append((_Contexts(side, sorted(contexts), None), None))
         return found
 
-    chosen = [side for side in both_sides(pair) if settings.sides in ("both", side.name)]
-    explored = on_both_sides(pair, explore) if len(chosen) == 2 else [explore(side) for side in chosen]
+    explored = on_both_sides(pair, explore, ("right", "left") if settings.sides == "both" else (settings.sides,))
     return [
         _Yardstick(
             pair,
