@@ -42,6 +42,7 @@ from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.paraphrase import ranked_paraphrases
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.sentences import split_sentences
+from refdec.tasks.steer import Edge, NoRepeat
 from refdec.tasks.text import clean
 
 NEARBY = 1000
@@ -103,7 +104,7 @@ def rewrite(
             solve=SOLVERS[settings.solver],
         )
         stage(f"generating from the {side.name}")
-        texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place)]
+        texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place, _no_repeat)]
         return ensemble, [candidate for text in texts for candidate in spot.candidates(text, side.name)]
 
     explored = on_both_sides(pair, explore)
@@ -129,6 +130,11 @@ def rewrite(
         left=spot.frame.before,
         right=spot.frame.after,
     )
+
+
+def _no_repeat(edge: Edge) -> list[NoRepeat]:
+    """A rewriting does not say the same pair of words twice: "It was over, and it was over."."""
+    return [NoRepeat(edge, (), length=3)]
 
 
 def split_document(document: str) -> tuple[str, str, str]:
