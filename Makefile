@@ -7,10 +7,12 @@ READY := $(VENV)/.ready
 .PHONY: demo test setup clean
 
 demo: $(READY)
-	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 4 \
+	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 3 \
 		"Is it worth learning a second language?" \
 		"What should I do if I forgot my password?" \
 		"My brother lives in a small town near the sea."
+	HF_HUB_OFFLINE=1 $(BIN)/refdec infill --top 2 \
+		"Ramona went to her first horse racing event the other day." "Ramona couldn't wait to go back."
 
 test: $(READY)
 	$(BIN)/ruff format --check .

@@ -15,17 +15,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.outputs import (
-    Row,
-    changes,
-    load_reflector,
-    model_arguments,
-    outputs_arguments,
-    part_of,
-    read_rows,
-    shard_arguments,
-    write_rows,
-)
+from benchmarks.outputs import Row, begin, part_of, read_rows, shard_arguments, write_rows
 from refdec import Constraints, ParaphraseResult, ParaphraseSettings
 from refdec.signature import signature
 
@@ -92,17 +82,10 @@ def report(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    outputs_arguments(parser)
     parser.add_argument("--data", type=Path, nargs="+", help="JSON lines with a source; the files are taken in order")
     parser.add_argument("--rows", type=int, default=500)
     shard_arguments(parser)
-    model_arguments(parser)
-    arguments = parser.parse_args()
-    if arguments.file:
-        report(arguments.file)
-        return
-    reflector = load_reflector(arguments)
-    settings = reflector.settings(ParaphraseSettings, arguments.preset, changes(arguments))
+    arguments, reflector, settings = begin(parser, ParaphraseSettings, report)
     mark = signature("paraphrase", reflector.pair, settings, KEPT)
 
     def make(row: Row) -> Row:

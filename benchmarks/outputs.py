@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from refdec import InputError, Reflector, load_pair
+from refdec.settings import AnySettings
 
 Row = dict[str, Any]
 
@@ -46,10 +47,19 @@ def model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device", help="a torch device")
 
 
-def outputs_arguments(parser: argparse.ArgumentParser) -> None:
-    """For benchmarks that write a file of outputs, and report on one."""
+def begin(
+    parser: argparse.ArgumentParser, kind: type[AnySettings], report: Callable[[Path], None]
+) -> tuple[argparse.Namespace, Reflector, AnySettings]:
+    """The beginning of a benchmark that writes a file of outputs; given such a file, it reports on it and ends."""
     parser.add_argument("file", nargs="?", type=Path, help="a file of outputs to report on")
     parser.add_argument("--outputs", type=Path, help="where results go")
+    model_arguments(parser)
+    arguments = parser.parse_args()
+    if arguments.file:
+        report(arguments.file)
+        sys.exit()
+    reflector = load_reflector(arguments)
+    return arguments, reflector, reflector.settings(kind, arguments.preset, changes(arguments))
 
 
 def shard_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,7 +14,7 @@ import argparse
 import json
 from pathlib import Path
 
-from benchmarks.outputs import Row, changes, load_reflector, model_arguments, outputs_arguments, read_rows, write_rows
+from benchmarks.outputs import Row, begin, read_rows, write_rows
 from refdec import Pair, ParaphraseSettings, RewriteSettings
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import Side
@@ -91,14 +91,7 @@ def report(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    outputs_arguments(parser)
-    model_arguments(parser)
-    arguments = parser.parse_args()
-    if arguments.file:
-        report(arguments.file)
-        return
-    reflector = load_reflector(arguments)
-    settings = reflector.settings(RewriteSettings, arguments.preset, changes(arguments))
+    arguments, reflector, settings = begin(parser, RewriteSettings, report)
     plain = reflector.settings(ParaphraseSettings, arguments.preset)
     mark = signature("rewrite", reflector.pair, settings)
 

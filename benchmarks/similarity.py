@@ -17,16 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.outputs import (
-    Row,
-    batch_arguments,
-    changes,
-    load_reflector,
-    model_arguments,
-    outputs_arguments,
-    part_of,
-    read_rows,
-)
+from benchmarks.outputs import Row, batch_arguments, begin, part_of, read_rows
 from refdec import Score, ScoreSettings
 
 RESAMPLES = 1000
@@ -73,17 +64,10 @@ def report(path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    outputs_arguments(parser)
     parser.add_argument("--data", type=Path, help="JSON lines with sentence1, sentence2 and score")
     parser.add_argument("--rows", type=int)
     batch_arguments(parser)
-    model_arguments(parser)
-    arguments = parser.parse_args()
-    if arguments.file:
-        report(arguments.file)
-        return
-    reflector = load_reflector(arguments)
-    settings = reflector.settings(ScoreSettings, arguments.preset, changes(arguments))
+    arguments, reflector, settings = begin(parser, ScoreSettings, report)
     rows: list[Row] = part_of(read_rows(arguments.data, arguments.rows), arguments)
     groups = [
         group

@@ -76,16 +76,27 @@ def describe_side(side: Side, source: str, framed: FramedIds, settings: Fingerpr
     return weigh(side, framed, contexts, settings)
 
 
-def weigh(side: Side, framed: FramedIds, contexts: Sequence[Ids], settings: FingerprintSettings) -> Ensemble:
-    """The ensemble of contexts that were sampled already."""
+def weigh(
+    side: Side,
+    framed: FramedIds,
+    contexts: Sequence[Ids],
+    settings: FingerprintSettings,
+    *,
+    entropy: float | None = None,
+    given: int = 0,
+    given_weight: float = 0.0,
+) -> Ensemble:
+    """The ensemble of contexts that were sampled already, the first `given` of them the source's true ones."""
     return learn_ensemble(
         side,
         framed,
         contexts,
         keep=settings.kept_contexts,
         minimum_weight=settings.minimum_weight,
-        entropy=settings.entropy,
+        entropy=settings.entropy if entropy is None else entropy,
         solve=SOLVERS[settings.solver],
+        given=given,
+        given_weight=given_weight,
     )
 
 

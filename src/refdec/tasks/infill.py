@@ -22,15 +22,23 @@ from refdec.lm.direction import Direction
 from refdec.lm.pair import Pair
 from refdec.metrics.overlap import copies
 from refdec.metrics.words import bare_words, stem
-from refdec.reflect.ensemble import Ensemble, learn_ensemble
+from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.scoring import fits, token_logprobs
 from refdec.reflect.side import FramedIds, Side, on_both_sides
-from refdec.reflect.weights import SOLVERS
 from refdec.results import Filling, InfillResult
 from refdec.settings import InfillSettings
 from refdec.signature import signature
 from refdec.tasks.candidates import Place, check_room, gather, generations
-from refdec.tasks.describe import Described, Stage, check_size, contexts_of, refuse_endless, shown_contexts, silent
+from refdec.tasks.describe import (
+    Described,
+    Stage,
+    check_size,
+    contexts_of,
+    refuse_endless,
+    shown_contexts,
+    silent,
+    weigh,
+)
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import Frame
 from refdec.tasks.reasons import explain_tokens
@@ -70,16 +78,10 @@ def infill(
 
     def explore(side: Side) -> tuple[Ensemble, list[str]]:
         stage(f"contexts on the {side.name}")
-        ensemble = learn_ensemble(
-            side,
-            gap.framed,
-            contexts_of(side, [Described(gap.framed.all, gap.whole, place.key)], settings)[0],
-            keep=settings.kept_contexts,
-            minimum_weight=settings.minimum_weight,
-            # The wanted entropy is that of a whole generation; the observations have another length.
-            entropy=settings.entropy * len(gap.framed.all) / settings.tokens,
-            solve=SOLVERS[settings.solver],
-        )
+        (contexts,) = contexts_of(side, [Described(gap.framed.all, gap.whole, place.key)], settings)
+        # The wanted entropy is that of a whole generation; the observations have another length.
+        entropy = settings.entropy * len(gap.framed.all) / settings.tokens
+        ensemble = weigh(side, gap.framed, contexts, settings, entropy=entropy)
         stage(f"generating from the {side.name}")
         texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place, rules)]
         return ensemble, [candidate for text in texts for candidate in gap.candidates(text, side.name, settings)]

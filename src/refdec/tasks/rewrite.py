@@ -19,10 +19,9 @@ from refdec.explanation import Explanation
 from refdec.lm.pair import Pair
 from refdec.metrics.overlap import copies
 from refdec.reflect.contexts import Ids
-from refdec.reflect.ensemble import Ensemble, learn_ensemble
+from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import FramedIds, Side, on_both_sides
-from refdec.reflect.weights import SOLVERS
 from refdec.results import Paraphrase, RewriteResult
 from refdec.settings import RewriteSettings
 from refdec.signature import signature
@@ -36,6 +35,7 @@ from refdec.tasks.describe import (
     refuse_endless,
     shown_contexts,
     silent,
+    weigh,
 )
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import FRAMES, Frame
@@ -92,16 +92,13 @@ def rewrite(
             if count:
                 described = [Described(ids, source, key)]
                 sampled |= dict.fromkeys(contexts_of(side, described, settings.replace(contexts=count))[0])
-        ensemble = learn_ensemble(
+        ensemble = weigh(
             side,
             bare,
             [*given, *sampled],
+            settings,
             given=len(given),
             given_weight=settings.neighbour_weight,
-            keep=settings.kept_contexts,
-            minimum_weight=settings.minimum_weight,
-            entropy=settings.entropy,
-            solve=SOLVERS[settings.solver],
         )
         stage(f"generating from the {side.name}")
         texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place, _no_repeat)]

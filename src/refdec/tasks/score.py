@@ -8,9 +8,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from refdec.explanation import Explanation, Reason
 from refdec.fingerprint import Fingerprint
@@ -224,19 +226,29 @@ class _Yardstick:
     ensembles: list[Ensemble]  # for explanations; empty where no weights were needed
 
     def explain(self, text: str, table: _Table, mark: str) -> Explanation:
-        contexts = shown_contexts(self.pair, self.ensembles)
-        numbers = table.numbers(0, 0).value
-        reasons = []
-        for item, label in ((self.text, "reference"), (text, "")):
-            relative: list[float] = []
-            for ensemble in self.ensembles:
-                ids = [self.pair.tokens.encode(self.frame.wrap(one)) for one in (self.text, item)]
-                scored = fits(ensemble.side, ensemble.contexts, ids)
-                relative += (scored[1] - scored[0]).tolist()
-            total = 0.0 if label else float(numbers[0] - numbers[1])
-            tokens = explain_tokens(self.pair, self.ensembles, self.frame, item)
-            reasons.append(Reason(item, label, total, tuple(relative), tokens))
-        return Explanation("score", "", "", contexts, tuple(reasons), mark)
+        own, contexts = self._own_reason, shown_contexts(self.pair, self.ensembles)
+        relative: list[float] = []
+        for scored, mine in zip(self._fits(text), self._own_fits, strict=True):
+            relative += (scored - mine).tolist()
+        value, reference, _ = table.numbers(0, 0).value
+        tokens = explain_tokens(self.pair, self.ensembles, self.frame, text)
+        reason = Reason(text, "", float(value - reference), tuple(relative), tokens)
+        return Explanation("score", "", "", contexts, (own, reason), mark)
+
+    def _fits(self, text: str) -> list[torch.Tensor]:
+        """The fit of a text with the kept contexts of each side."""
+        ids = self.pair.tokens.encode(self.frame.wrap(text))
+        return [fits(ensemble.side, ensemble.contexts, [ids])[0] for ensemble in self.ensembles]
+
+    @cached_property
+    def _own_fits(self) -> list[torch.Tensor]:
+        return self._fits(self.text)
+
+    @cached_property
+    def _own_reason(self) -> Reason:
+        nothing = (0.0,) * sum(len(ensemble.contexts) for ensemble in self.ensembles)
+        tokens = explain_tokens(self.pair, self.ensembles, self.frame, self.text)
+        return Reason(self.text, "reference", 0.0, nothing, tokens)
 
 
 def _judge(groups: Sequence[tuple[_Yardstick, Sequence[str]]]) -> list[dict[str, _Table]]:
