@@ -17,7 +17,7 @@ import torch
 from benchmarks.outputs import Row, changes, load_reflector, model_arguments, read_rows, write_rows
 from refdec import InfillSettings, Pair
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sample import sample
+from refdec.reflect.sample import Sampling, sample
 from refdec.reflect.side import FramedIds, Side
 from refdec.signature import signature
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed
@@ -33,7 +33,7 @@ def continue_forward(pair: Pair, left: str, settings: InfillSettings) -> str:
     draws = uniforms(settings.seed, left, "forward alone", ATTEMPTS, settings.tokens)
     allowed = side.allowed(model, FramedIds((), (), ()))
     alone = torch.ones(1, device=model.device)
-    rows = sample(model, [pair.tokens.encode(" " + left)], alone, draws, settings.context_top_p, allowed)
+    rows = sample(model, Sampling([pair.tokens.encode(" " + left)], alone, draws, settings.context_top_p, allowed))
     for ids in rows:
         runs = [run for run in sentence_runs(pair.tokens.decode(ids), "left")[-1:] if is_closed(run)]
         for text in well_formed(runs, ""):

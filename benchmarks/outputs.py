@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from refdec import InputError, Reflector, load_pair
 from refdec.settings import AnySettings
 
@@ -45,6 +43,7 @@ def model_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="single settings, as JSON values")
     parser.add_argument("--pair", type=Path, help="a pair directory instead of the embedded one")
     parser.add_argument("--device", help="a torch device")
+    parser.add_argument("--precision", help="float32, bfloat16 or int8")
 
 
 def begin(
@@ -67,13 +66,6 @@ def shard_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--shard", default="0/1", help="which part of how many")
 
 
-def batch_arguments(parser: argparse.ArgumentParser) -> None:
-    """For benchmarks that score many references."""
-    shard_arguments(parser)
-    parser.add_argument("--together", type=int, default=12, help="references whose contexts are sampled together")
-    parser.add_argument("--tf32", action="store_true", help="matrix products in TF32, where a GPU has it")
-
-
 def part_of(rows: Sequence[Any], arguments: argparse.Namespace) -> list[Any]:
     """The rows of a shard."""
     part, parts = map(int, arguments.shard.split("/"))
@@ -81,9 +73,7 @@ def part_of(rows: Sequence[Any], arguments: argparse.Namespace) -> list[Any]:
 
 
 def load_reflector(arguments: argparse.Namespace) -> Reflector:
-    if getattr(arguments, "tf32", False):
-        torch.set_float32_matmul_precision("high")
-    return Reflector(load_pair(arguments.pair, device=arguments.device))
+    return Reflector(load_pair(arguments.pair, device=arguments.device, precision=arguments.precision))
 
 
 def changes(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -27,11 +27,14 @@ def generate(arguments: argparse.Namespace) -> None:
     reflector = load_reflector(arguments)
     settings = reflector.settings(ParaphraseSettings, arguments.preset, changes(arguments))
 
-    def make(row: Row) -> Row:
-        return reflector.paraphrase(row["source"], settings).to_dict() | {"references": row["references"]}
+    rows = read_rows(arguments.data, arguments.rows[0])
+    done = len(read_rows(arguments.outputs)) if arguments.outputs.exists() else 0
+    results = reflector.paraphrase((row["source"] for row in rows[done:]), settings)  # many at once on a GPU
 
-    mark = signature("paraphrase", reflector.pair, settings)
-    write_rows(arguments.outputs, read_rows(arguments.data, arguments.rows[0]), make, mark)
+    def make(row: Row) -> Row:
+        return next(results).to_dict() | {"references": row["references"]}
+
+    write_rows(arguments.outputs, rows, make, signature("paraphrase", reflector.pair, settings))
 
 
 def choose(row: dict[str, Any], floor: int | None) -> str:

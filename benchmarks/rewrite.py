@@ -16,6 +16,7 @@ from pathlib import Path
 
 from benchmarks.outputs import Row, begin, read_rows, write_rows
 from refdec import Pair, ParaphraseSettings, RewriteSettings
+from refdec.reflect.schedule import run
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import Side
 from refdec.signature import signature
@@ -55,7 +56,7 @@ def in_place(pair: Pair, left: str, texts: list[str], right: str) -> list[float]
         ("left", before, [middle + after for middle in middles]),
     ):
         if true:
-            scored = fits(Side(pair, name), [true], held)[:, 0].tolist()
+            scored = run(pair, fits(Side(pair, name), [true], held))[:, 0].tolist()
             totals = [total + value for total, value in zip(totals, scored, strict=True)]
     return totals
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.outputs import Row, batch_arguments, begin, part_of, read_rows
+from benchmarks.outputs import Row, begin, part_of, read_rows, shard_arguments
 from refdec import Score, ScoreSettings
 
 RESAMPLES = 1000
@@ -66,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="JSON lines with sentence1, sentence2 and score")
     parser.add_argument("--rows", type=int)
-    batch_arguments(parser)
+    shard_arguments(parser)
     arguments, reflector, settings = begin(parser, ScoreSettings, report)
     rows: list[Row] = part_of(read_rows(arguments.data, arguments.rows), arguments)
     groups = [
@@ -74,7 +74,7 @@ def main() -> None:
         for row in rows
         for group in ((row["sentence1"], [row["sentence2"]]), (row["sentence2"], [row["sentence1"]]))
     ]
-    scored = reflector.score_groups(groups, settings, together=arguments.together)
+    scored = reflector.score_all(groups, settings)
     arguments.outputs.parent.mkdir(parents=True, exist_ok=True)
     with arguments.outputs.open("w") as file:
         for number, row in enumerate(rows, start=1):

@@ -18,10 +18,11 @@ from pathlib import Path
 import torch
 
 from refdec import load_pair
-from refdec.reflect.contexts import inward_source, read_source, sample_contexts
+from refdec.reflect.contexts import inward_source, read_sources, sample_contexts
 from refdec.reflect.randomness import uniforms
+from refdec.reflect.schedule import run
 from refdec.reflect.side import both_sides
-from refdec.reflect.weights import SOLVERS, LearnedWeights
+from refdec.reflect.weights import SOLVERS, LearnedWeights, Problem
 from refdec.settings import ParaphraseSettings, preset
 from refdec.tasks.frame import FRAMES
 
@@ -40,13 +41,14 @@ def main() -> None:
         framed = FRAMES[settings.frame].encode(pair.tokens, source)
         for side in both_sides(pair):
             draws = uniforms(0, source, f"contexts {side.name}", settings.contexts, settings.context_tokens)
-            (contexts,) = sample_contexts(side, [framed.all], [draws], settings.context_top_p, lambda *_: False)
-            experts = read_source(side, contexts, framed)
-            tokens = torch.tensor(inward_source(side, framed), device=experts.device)
-            allowed = side.allowed(side.inward, framed)
+            contexts = run(pair, sample_contexts(side, framed.all, draws, settings.context_top_p, lambda found: found))
+            model, tokens = side.inward, inward_source(side, framed)
+            arrange = model.direction.arrange
+            (experts,) = read_sources(model, [([arrange(ids) for ids in contexts], tokens)])
+            problem = Problem(experts, torch.tensor(tokens, device=model.device), side.allowed(model, framed))
             for name, solve in SOLVERS.items():
                 began = time.perf_counter()
-                learned[name].append(solve(experts, tokens, allowed))
+                learned[name] += solve(model.head, [problem])
                 seconds[name] += time.perf_counter() - began
         print(f"{number} of {len(sources)}", file=sys.stderr)
     report = {"benchmark": "weights", "problems": len(learned["newton"]), "preset": arguments.preset, "pair": pair.name}

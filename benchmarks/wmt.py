@@ -3,8 +3,7 @@
     python -m benchmarks.wmt --data DIR/wmt18/cs-en --outputs outputs/cs-en.jsonl --set contexts=64
     python -m benchmarks.wmt_figures DIR/wmt18/cs-en outputs/cs-en.jsonl --chrf
 
-References are scored in groups, whose contexts are sampled together. `--shard 0/4` takes every fourth reference,
-for several processes; join the files afterwards.
+`--shard 0/4` takes every fourth reference, for several processes; join the files afterwards.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from benchmarks.outputs import batch_arguments, changes, load_reflector, model_arguments, part_of, read_rows
+from benchmarks.outputs import changes, load_reflector, model_arguments, part_of, read_rows, shard_arguments
 from refdec import ScoreSettings
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -42,7 +41,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of a language pair")
     parser.add_argument("--outputs", type=Path, required=True)
     parser.add_argument("--segments", type=int, help="only so many references")
-    batch_arguments(parser)
+    shard_arguments(parser)
     model_arguments(parser)
     arguments = parser.parse_args()
     reflector = load_reflector(arguments)
@@ -50,7 +49,7 @@ def main() -> None:
     segments = part_of(list(judged(arguments.data).items())[: arguments.segments], arguments)
     arguments.outputs.parent.mkdir(parents=True, exist_ok=True)
     groups = [(reference, list(dict.fromkeys(systems.values()))) for _, (reference, systems) in segments]
-    scored = reflector.score_groups(groups, settings, together=arguments.together)
+    scored = reflector.score_all(groups, settings)
     with arguments.outputs.open("w") as file:
         for number, ((sid, (_, systems)), scores) in enumerate(zip(segments, scored, strict=True), start=1):
             by_text = dict(zip(dict.fromkeys(systems.values()), scores, strict=True))

@@ -2,8 +2,10 @@
 
     python docs/make_pictures.py explain
     python docs/make_pictures.py quality outputs/*.jsonl
+    python docs/make_pictures.py performance outputs/run-gpu.txt outputs/run-cpu.txt outputs/growth.txt
 
-The first is a real run of `refdec paraphrase --explain`; the second plots files that `benchmarks.quality` wrote.
+The first is a real run of `refdec paraphrase --explain`; the second plots files that `benchmarks.quality` wrote, the
+third what `benchmarks.run` printed: two runs beside the naive comparator, and one of growing size.
 """
 
 from __future__ import annotations
@@ -61,10 +63,55 @@ def quality(paths: list[Path]) -> None:
     plot.savefig(HERE / "quality.svg", metadata={"Date": None})
 
 
+def performance(paths: list[Path]) -> None:
+    """Where the time goes beside the naive comparator and the floor, and how time and memory grow with inputs."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "refdec"
+    from matplotlib import pyplot
+
+    *runs, growth = [json.loads(path.read_text().splitlines()[-1]) for path in paths]
+    plot, axes = pyplot.subplots(1, 3, figsize=(12, 3.8), width_ratios=(1, 1, 0.8))
+    for place, run in zip(axes, runs, strict=False):
+        ours, naive = run["ours"], run["naive"]
+        names = list(ours["phases"])
+        rows = {
+            "naive": [naive["phases"][name] for name in names],
+            "refdec": [ours["phases"][name]["seconds"] for name in names],
+            "floor": [ours["phases"][name]["floor"] for name in names],
+        }
+        for number, (label, values) in enumerate(rows.items()):
+            at = [index + 0.27 * (number - 1) for index in range(len(names))]
+            place.bar(at, values, width=0.25, label=label, color=("#b0b0b0", "#2a6fbb", "#8fd18f")[number])
+        place.set_yscale("log")
+        place.set_xticks(range(len(names)), names)
+        place.set_ylim(top=4 * max(rows["naive"]))
+        machine = run["signature"].split("|device:")[1].replace("|precision:", ", ")
+        place.set_title(f"{machine}, {run['signature'].split('|contexts:')[1].split('|')[0]} contexts", fontsize=9)
+        place.set_ylabel("seconds an input")
+        place.legend(frameon=False, fontsize=8, ncols=3, loc="upper right")
+    sizes = [row["inputs"] for row in growth["growth"]]
+    last = axes[-1]
+    last.plot(sizes, [row["seconds"] * row["inputs"] for row in growth["growth"]], marker="o", label="seconds in all")
+    last.plot(sizes, [row["peak_gib"] for row in growth["growth"]], marker="s", label="peak GiB")
+    last.set_xscale("log")
+    last.set_yscale("log")
+    last.set_xlabel("inputs")
+    last.legend(frameon=False, fontsize=8)
+    for place in axes:
+        for side in ("top", "right"):
+            place.spines[side].set_visible(False)
+    plot.tight_layout()
+    plot.savefig(HERE / "performance.svg", metadata={"Date": None})
+
+
 if __name__ == "__main__":
     if sys.argv[1:2] == ["explain"]:
         explain()
     elif sys.argv[1:2] == ["quality"] and len(sys.argv) > 2:
         quality([Path(name) for name in sys.argv[2:]])
+    elif sys.argv[1:2] == ["performance"] and len(sys.argv) > 4:
+        performance([Path(name) for name in sys.argv[2:]])
     else:
         sys.exit(__doc__)

@@ -5,16 +5,28 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import torch
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    GraniteConfig,
+    GraniteForCausalLM,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedModel,
+)
 
 import refdec.lm.pair
 from refdec import PRESETS, Pair, Reflector, load_pair
 from refdec.cli.main import main
 from refdec.lm.direction import Direction
+from refdec.lm.linear import Stored
+from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.protocol import LanguageModel
 from refdec.lm.transformers_lm import TransformersLM
 
 TINY: dict[str, Any] = {"contexts": 6, "context_tokens": 8, "kept_contexts": 2, "samples": 4}
@@ -35,7 +47,13 @@ def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def pair() -> Pair:
-    return load_pair(device="cpu")
+    """In float32, so that what is computed fast can be held against what is computed plainly."""
+    return load_pair(device="cpu", precision="float32")
+
+
+@pytest.fixture(scope="session")
+def int8_pair() -> Pair:
+    return load_pair(device="cpu", precision="int8")
 
 
 @pytest.fixture(scope="session")
@@ -43,16 +61,25 @@ def reflector(pair: Pair) -> Reflector:
     return Reflector(pair)
 
 
-@pytest.fixture(scope="session")
-def untrained(pair: Pair) -> Reflector:
+def our_engine(model: LlamaForCausalLM, direction: Direction, start: int = 0, precision: str = "float32") -> LlamaLM:
+    """The same weights, run by ourselves."""
+    shape = LlamaShape.of(model.config.to_dict())
+    assert shape is not None
+    stored = {name: Stored(tensor) for name, tensor in model.state_dict().items()}
+    return LlamaLM(shape, stored, direction, start, torch.device("cpu"), precision)
+
+
+@pytest.fixture(scope="session", params=["our engine", "transformers"])
+def untrained(request: pytest.FixtureRequest, pair: Pair) -> Reflector:
     """The real tokenizer with small models that know nothing: for identities that hold whatever models say."""
     config = LlamaConfig(
         vocab_size=pair.tokens.vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
         num_attention_heads=2, max_position_embeddings=128, initializer_range=0.5, bos_token_id=0,
     )  # fmt: skip
+    make: Callable[..., LanguageModel] = our_engine if request.param == "our engine" else TransformersLM
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        forward, backward = (TransformersLM(LlamaForCausalLM(config), direction, 0) for direction in Direction)
+        forward, backward = (make(LlamaForCausalLM(config).eval(), direction, 0) for direction in Direction)
     return Reflector(Pair(forward, backward, pair.tokens, "untrained"))
 
 
@@ -101,18 +128,60 @@ def refdec_process(*arguments: str, stdin: bytes | None = None, timeout: float =
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-@pytest.fixture(scope="session", params=["llama", "gpt2"])
-def tiny_lm(request: pytest.FixtureRequest) -> TransformersLM:
-    """An untrained transformer: its numbers mean nothing, but caching must not change them."""
+@dataclass(frozen=True)
+class Tiny:
+    """An untrained transformer as it is, and behind the protocol."""
+
+    model: PreTrainedModel
+    lm: LanguageModel
+
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 31, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "max_position_embeddings": 64, "initializer_range": 0.5, "bos_token_id": 0,
+}  # fmt: skip
+
+
+def _llama(**changes: Any) -> LlamaForCausalLM:
+    return LlamaForCausalLM(LlamaConfig(**SIZES | changes)).eval()
+
+
+def _gpt2() -> GPT2LMHeadModel:
+    config = GPT2Config(
+        vocab_size=31, n_embd=16, n_layer=2, n_head=2, n_positions=64, initializer_range=0.5, bos_token_id=0
+    )
+    return GPT2LMHeadModel(config).eval()
+
+
+TINY_MODELS: dict[str, Callable[[], Tiny]] = {
+    "our engine": lambda: _ours(_llama()),
+    "our engine, shared keys": lambda: _ours(_llama(num_key_value_heads=2)),
+    "our engine, odd sizes": lambda: _ours(
+        _llama(num_key_value_heads=1, head_dim=6, tie_word_embeddings=True, rope_parameters={"rope_theta": 100.0})
+    ),
+    "llama": lambda: _theirs(_llama(num_key_value_heads=2)),
+    "gpt2": lambda: _theirs(_gpt2(), Direction.BACKWARD),
+    # Its logits are the products divided by a number, so they are features themselves.
+    "granite": lambda: _theirs(GraniteForCausalLM(GraniteConfig(**SIZES, logits_scaling=3.0)).eval()),
+}
+
+
+def _ours(model: LlamaForCausalLM) -> Tiny:
+    return Tiny(model, our_engine(model, Direction.FORWARD))
+
+
+def _theirs(model: PreTrainedModel, direction: Direction = Direction.FORWARD) -> Tiny:
+    return Tiny(model, TransformersLM(model, direction, 0))
+
+
+@pytest.fixture(scope="session", params=TINY_MODELS)
+def tiny(request: pytest.FixtureRequest) -> Tiny:
+    """Its numbers mean nothing, but caching must not change them."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        if request.param == "llama":
-            llama = LlamaConfig(
-                vocab_size=31, hidden_size=16, intermediate_size=24, num_hidden_layers=2, num_attention_heads=2,
-                max_position_embeddings=64, initializer_range=0.5, bos_token_id=0,
-            )  # fmt: skip
-            return TransformersLM(LlamaForCausalLM(llama), Direction.FORWARD, 0)
-        gpt2 = GPT2Config(
-            vocab_size=31, n_embd=16, n_layer=2, n_head=2, n_positions=64, initializer_range=0.5, bos_token_id=0
-        )
-        return TransformersLM(GPT2LMHeadModel(gpt2), Direction.BACKWARD, 0)
+        return TINY_MODELS[request.param]()
+
+
+@pytest.fixture(scope="session")
+def tiny_lm(tiny: Tiny) -> LanguageModel:
+    return tiny.lm

@@ -1,13 +1,19 @@
-"""A language model that is a table: the next token depends on the last one alone, so all can be worked out by hand."""
+"""A language model that is a table: the next token depends on the last one alone, so all can be worked out by hand.
+
+Its features are its log-probabilities. A table has no zeros: a weight of nothing times an infinity is no number.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import torch
 
+from refdec.lm.common import ExtendingWriter, chosen_logprobs
+from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
+from refdec.lm.head import Head, IdentityHead
 from refdec.lm.protocol import Reading
 
 CPU = torch.device("cpu")
@@ -19,7 +25,7 @@ class TableReading:
     last: torch.Tensor  # (rows,)
 
     @property
-    def next_logprobs(self) -> torch.Tensor:
+    def features(self) -> torch.Tensor:
         return self.table[self.last].log()
 
     def select(self, rows: torch.Tensor) -> TableReading:
@@ -34,10 +40,24 @@ class TableModel:
     direction: Direction = Direction.FORWARD
     window: int = 100
     device: torch.device = CPU
+    start: int = 0
+    head: Head = field(default_factory=IdentityHead)
+    work: Work = field(default_factory=Work)
+
+    def release(self) -> None:
+        pass
+
+    @property
+    def precision(self) -> str:
+        return "float32"
 
     @property
     def vocabulary(self) -> int:
         return self.table.shape[1]
+
+    @property
+    def cost(self) -> Cost:
+        return Cost(1, self.vocabulary, 1, 2, 1, 1, 1, self.vocabulary, 4, 4)
 
     def read(self, prefixes: Sequence[Sequence[int]]) -> TableReading:
         return TableReading(self.table, torch.tensor([prefix[-1] if prefix else -1 for prefix in prefixes]))
@@ -46,13 +66,19 @@ class TableModel:
         assert isinstance(reading, TableReading)
         return TableReading(self.table, tokens)
 
-    def distributions(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
+    def writer(self, reading: Reading, steps: int) -> ExtendingWriter:  # noqa: ARG002
+        return ExtendingWriter(self, reading)
+
+    def features(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
         assert isinstance(reading, TableReading)
         seen = torch.cat([reading.last[:, None], tokens[:, :-1]], dim=1)
         return self.table[seen].log()
 
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        return features
+
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
-        return self.distributions(reading, tokens).gather(2, tokens[..., None])[..., 0]
+        return chosen_logprobs(self, self.features(reading, tokens), tokens)
 
 
 def random_table(vocabulary: int, seed: int) -> torch.Tensor:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refdec.reflect import reference
-from refdec.reflect.calibration import calibrate
+from refdec.reflect.calibration import calibrate, calibrate_all
 
 
 def distributions(tokens: int, vocabulary: int, seed: int) -> torch.Tensor:
@@ -44,3 +44,12 @@ def test_two_even_tokens_have_the_entropy_of_a_coin() -> None:
     assert reference.truncated_entropy(mixed.tolist(), 1.0) == pytest.approx(0.6931, abs=1e-4)
     assert calibrate(mixed, 0.6) > 0.5
     assert calibrate(mixed, 0.1) <= 0.5
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.integers(1, 5), st.integers(0, 1000), st.floats(0, 8)), min_size=1, max_size=5))
+def test_sources_calibrated_together_are_calibrated_as_if_alone(sources: list[tuple[int, int, float]]) -> None:
+    mixed = [distributions(tokens, 9, seed) for tokens, seed, _ in sources]
+    wanted = [entropy for _, _, entropy in sources]
+    alone = [calibrate(own, entropy) for own, entropy in zip(mixed, wanted, strict=True)]
+    assert calibrate_all(mixed, wanted) == pytest.approx(alone, abs=1e-9)

@@ -76,7 +76,7 @@ def test_the_novelty_dial_never_returns_less(run: Run) -> None:
 
 
 def test_an_unreachable_novelty_is_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refdec.tasks.paraphrase.novelty", lambda *_: 12.5)
+    monkeypatch.setattr("refdec.tasks.ranking.novelty", lambda *_: 12.5)
     code, out, _ = run("paraphrase", "--json", "--novelty", "30", "How do I learn to cook?")
     line = json.loads(out)
     assert code == 0

@@ -171,6 +171,12 @@ def test_same_seed_same_fillings(reflector: Reflector, found: InfillResult) -> N
     assert "seed:0" in found.signature
 
 
+def test_many_gaps_are_filled_in_order_as_if_alone(untrained: Reflector) -> None:
+    gaps = [("We ate", "for dinner."), ("She went to", "yesterday.")]
+    found = list(untrained.infill_all(gaps, SETTINGS, samples=2))
+    assert found == [untrained.infill(left, right, SETTINGS, samples=2) for left, right in gaps]
+
+
 def test_texts_that_are_too_long_are_told_how_long_they_may_be(untrained: Reflector) -> None:
     with pytest.raises(
         InputError, match=r"have 600 tokens; with contexts of 6 and fillings of 12 they may have \d+ with"

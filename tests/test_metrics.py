@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.tokenize.destructive import NLTKWordTokenizer
 from transformers import BertConfig, BertModel, BertTokenizerFast
 
 from refdec.errors import ModelError
@@ -105,3 +108,20 @@ def test_similarity_without_its_package_says_what_to_install(monkeypatch: pytest
     similarity._encoder.cache_clear()
     with pytest.raises(ModelError, match="pip install"):
         similarity.embed(["a"])
+
+
+PLAIN_TEXTS = st.lists(
+    st.sampled_from(["I", "a", "cannot", "gonna", "How", "Don", "sat", "gimme", "lemme", "whatcha", "etc"]), max_size=8
+).map(" ".join)
+MARKS = st.sampled_from(["", ".", "?", "!", " ?", "...", ".!", " .", ","])
+
+
+@given(PLAIN_TEXTS, MARKS)
+def test_plain_texts_are_cut_as_nltk_cuts_them(text: str, mark: str) -> None:
+    assert words(text + mark) == [word.lower() for word in NLTKWordTokenizer().tokenize(text + mark)]
+
+
+@given(PLAIN_TEXTS, PLAIN_TEXTS, MARKS)
+def test_the_novelty_of_one_text_is_a_hundred_less_its_bleu(text: str, source: str, mark: str) -> None:
+    if words(text + mark) != words(source):
+        assert novelty(text + mark, source) == pytest.approx(100 - sentence_bleu(text + mark, [source]))

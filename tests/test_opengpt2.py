@@ -20,6 +20,7 @@ from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
 from refdec import Direction, ModelError, load_pair
+from refdec.lm.common import next_logprobs
 from refdec.lm.files import load_model, locate
 from refdec.lm.opengpt2 import ENTRIES, OpenGPT2, build
 from refdec.lm.pair import PROBE, check_direction
@@ -177,12 +178,12 @@ def test_reading_step_by_step_gives_the_logits_of_reading_at_once(tiny: Transfor
     state, ids = random_weights(), [5, 9, 0, 30, 12, 5]
     expected = described(state, [TEXT - 1, *ids]).log_softmax(-1)
     reading = tiny.read([ids[:2]])
-    torch.testing.assert_close(reading.next_logprobs[0], expected[2], atol=1e-5, rtol=1e-5)
-    many = tiny.distributions(reading, torch.tensor([ids[2:]]))
+    torch.testing.assert_close(next_logprobs(tiny, reading)[0], expected[2], atol=1e-5, rtol=1e-5)
+    many = tiny.logits(tiny.features(reading, torch.tensor([ids[2:]]))).log_softmax(-1)
     torch.testing.assert_close(many[0], expected[2:-1], atol=1e-5, rtol=1e-5)
     for place, token in enumerate(ids[2:], start=3):
         reading = tiny.extend(reading, torch.tensor([token]))
-        torch.testing.assert_close(reading.next_logprobs[0], expected[place], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(next_logprobs(tiny, reading)[0], expected[place], atol=1e-5, rtol=1e-5)
 
 
 def test_a_cache_of_its_own_continues_as_well() -> None:
@@ -203,10 +204,10 @@ def test_padding_before_a_prefix_changes_nothing(tiny: TransformersLM) -> None:
     scores, longer = tiny.score(together, rest), tiny.extend(together, rest[:, 0])
     for row, prefix in enumerate(prefixes):
         alone = tiny.read([prefix])
-        torch.testing.assert_close(together.next_logprobs[row], alone.next_logprobs[0], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(together.features[row], alone.features[0], atol=1e-5, rtol=1e-5)
         torch.testing.assert_close(scores[row], tiny.score(alone, rest[row : row + 1])[0], atol=1e-5, rtol=1e-5)
         step = tiny.extend(alone, rest[row, :1])
-        torch.testing.assert_close(longer.next_logprobs[row], step.next_logprobs[0], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(longer.features[row], step.features[0], atol=1e-5, rtol=1e-5)
 
 
 def test_rows_beyond_gpt2s_vocabulary_are_dropped() -> None:
@@ -284,7 +285,7 @@ def test_the_two_older_tokenizer_files_and_a_tokenizer_json_count_as_one_tokeniz
 
 def test_a_directory_without_a_tokenizer_is_told_which_to_put_there(tmp_path: Path) -> None:
     directory = write(tmp_path / "model", random_weights())
-    with pytest.raises(ModelError, match=r"Put GPT-2's tokenizer\.json there"):
+    with pytest.raises(ModelError, match=r"or GPT-2's vocab\.json and merges\.txt"):
         load_pair(directory, directory, device="cpu")
 
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from refdec import Direction, ModelError, Pair, load_pair
+from refdec.lm.common import next_logprobs
 from refdec.lm.files import load_model, verify_checksums
+from refdec.lm.llama import LlamaLM, LlamaShape
 from refdec.lm.pair import EMBEDDED, PROBE, loss
 from refdec.lm.tokens import Tokens
 
@@ -57,10 +63,71 @@ def test_the_embedded_pair_is_small_enough_to_ship() -> None:
 
 
 def test_two_separate_directories_make_a_pair(tmp_path: Path, pair: Pair) -> None:
-    other = load_pair(own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward"), device="cpu")
+    directories = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
+    other = load_pair(*directories, device="cpu", precision="float32")
     assert other.tokens.fingerprint == pair.tokens.fingerprint
-    reading = [model.read([[5, 6, 7]]).next_logprobs for model in (other.forward, pair.forward)]
+    reading = [next_logprobs(model, model.read([[5, 6, 7]])) for model in (other.forward, pair.forward)]
     assert torch.equal(*reading)
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_our_engine_reads_the_embedded_pair_as_transformers_does(pair: Pair, direction: Direction) -> None:
+    ids = direction.arrange(pair.tokens.encode(PROBE))
+    model = load_model(EMBEDDED / direction.value, CPU)
+    with torch.inference_mode():
+        logits = model(torch.tensor([[pair.tokens.start, *ids]])).logits[0, :-1]
+    expected = logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None])[:, 0]
+    lm = pair.reading(direction)
+    assert isinstance(lm, LlamaLM)
+    assert torch.allclose(lm.score(lm.read([[]]), torch.tensor([ids]))[0], expected, rtol=0, atol=1e-4)
+
+
+def test_loading_the_embedded_pair_does_without_transformers() -> None:
+    """Importing it takes longer than loading the pair."""
+    code = (
+        "import sys, refdec; pair = refdec.load_pair(device='cpu'); print(pair.precision); "
+        "sys.exit(any(name.partition('.')[0] == 'transformers' for name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() in ("int8", "float32")
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+def test_a_pair_says_in_which_precision_it_computes(precision: str) -> None:
+    loaded = load_pair(device="cpu", precision=precision)
+    assert loaded.precision == precision
+    assert all(
+        isinstance(model, LlamaLM) and model.precision == precision for model in (loaded.forward, loaded.backward)
+    )
+    assert loss(loaded.forward, Direction.FORWARD.arrange(loaded.tokens.encode(PROBE))) < 3.5
+
+
+def test_a_precision_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"no precision 'float16'. Choose one of float32, bfloat16, int8"):
+        load_pair(device="cpu", precision="float16")
+    config = GPT2Config(vocab_size=16384, n_embd=8, n_layer=1, n_head=1, bos_token_id=0)
+    GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
+    shutil.copy(EMBEDDED / "tokenizer.json", tmp_path / "gpt2")
+    with pytest.raises(ModelError, match="no int8 arithmetic for models that are not Llama-shaped"):
+        load_pair(tmp_path / "gpt2", tmp_path / "gpt2", device="cpu", precision="int8")
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"model_type": "mistral"},
+        {"hidden_act": "gelu"},
+        {"attention_bias": True},
+        {"mlp_bias": True},
+        {"rope_parameters": {"rope_type": "llama3", "factor": 8.0}},
+        {"rope_scaling": {"type": "linear", "factor": 2.0}},
+    ],
+)
+def test_what_our_engine_does_not_do_is_left_to_transformers(changes: dict[str, Any]) -> None:
+    config = json.loads((EMBEDDED / "forward" / "config.json").read_text())
+    assert LlamaShape.of(config) is not None
+    assert LlamaShape.of(config | changes) is None
 
 
 def test_floating_point_weights_load_as_the_int8_ones_do(tmp_path: Path) -> None:
@@ -152,6 +219,8 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
         ("config.json", "[]", "does not hold a JSON object"),
         ("config.json", '{"model_type": "no-such-thing"}', "cannot be used"),
         ("config.json", '{"model_type": "vit"}', "no causal language model"),
+        ("config.json", '{"model_type": "llama"}', "num_attention_heads is None"),
+        ("config.json", '{"model_type": "llama", "num_attention_heads": "two"}', "num_attention_heads is 'two'"),
         ("model.safetensors", "not a tensor", "cannot be read"),
         ("tokenizer.json", "{}", "no usable tokenizer"),
     ],
@@ -163,12 +232,17 @@ def test_a_damaged_directory_is_refused_in_one_sentence(tmp_path: Path, name: st
         load_pair(directory, directory, device="cpu")
 
 
-def test_weights_that_lack_a_tensor_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["model.norm.weight", "model.embed_tokens.weight", "lm_head.weight"])
+@pytest.mark.parametrize("kind", ["missing", "of another shape"])
+def test_weights_that_lack_a_tensor_are_refused(tmp_path: Path, name: str, kind: str) -> None:
     directory = small_llama(tmp_path / "model")
     tensors = load_file(directory / "model.safetensors")
-    tensors.pop("model.norm.weight")
+    if kind == "missing":
+        tensors.pop(name)
+    else:
+        tensors[name] = torch.zeros(3, 8)
     save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"model\.norm\.weight"):
+    with pytest.raises(ModelError, match=re.escape(name)):
         load_pair(directory, directory, device="cpu")
 
 
@@ -189,3 +263,11 @@ def test_line_breaks_and_marks_are_known_to_the_tokenizer(pair: Pair) -> None:
     assert {tokens.decode([index]) for index in tokens.containing("\n\r")} == {"\n", "\r"}
     assert tokens.special == {0}
     assert tokens.decode(tokens.encode("Grüße, 世界 🙂!")) == "Grüße, 世界 🙂!"
+
+
+def test_texts_decoded_roughly_are_right_in_every_ascii_character(pair: Pair) -> None:
+    texts = [PROBE, "Grüße, 世界 🙂!", "", "a\nb"]
+    rows = [pair.tokens.encode(text) for text in texts]
+    assert pair.tokens.decode_all(rows) == texts == [pair.tokens.decode(row) for row in rows]
+    for rough, text in zip(pair.tokens.rough_texts(rows), texts, strict=True):
+        assert [letter for letter in rough if letter.isascii()] == [letter for letter in text if letter.isascii()]

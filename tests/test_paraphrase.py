@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
+from collections.abc import Iterator
 
 import pytest
 
@@ -11,10 +13,11 @@ from refdec import InputError, Pair, ParaphraseResult, Reflector, SettingsError
 from refdec.metrics.novelty import novelty
 from refdec.reflect.contexts import sample_contexts
 from refdec.reflect.randomness import uniforms
+from refdec.reflect.schedule import run
 from refdec.reflect.side import Side
 from refdec.results import Paraphrase
 from refdec.tasks.frame import FRAMES
-from refdec.tasks.paraphrase import is_copy
+from refdec.tasks.ranking import is_copy
 from tests.conftest import TINY
 
 TEXTS = ["How do I learn to cook?", "The train was late again.", "I love it."]
@@ -53,9 +56,9 @@ def test_contexts_that_repeat_the_source_are_dropped(reflector: Reflector) -> No
     side = Side(reflector.pair, "right")
     framed = FRAMES["quoted"].encode(reflector.pair.tokens, "What is love?")
     draws = uniforms(0, "What is love?", "contexts right", 24, 30)
-    (everything,) = sample_contexts(side, [framed.all], [draws], 0.7, lambda *_: False)
+    everything = run(reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda contexts: contexts))
     assert any(found.source in reflector.pair.tokens.decode(ids) for ids in everything)
-    assert sample_contexts(side, [framed.all], [draws], 0.7, lambda *_: True) == [everything]
+    assert run(reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda _: [])) == everything
 
 
 def test_weights_of_each_side_sum_to_one(result: ParaphraseResult) -> None:
@@ -69,7 +72,16 @@ def test_the_weights_are_certified(result: ParaphraseResult) -> None:
 
 
 def test_the_signature_names_everything_that_matters(result: ParaphraseResult, pair: Pair) -> None:
-    for part in ("refdec:", "task:paraphrase", f"pair:{pair.name}", "contexts:12", "seed:0", "torch:", "device:cpu"):
+    for part in (
+        "refdec:",
+        "task:paraphrase",
+        f"pair:{pair.name}",
+        "contexts:12",
+        "seed:0",
+        "torch:",
+        "device:cpu",
+        "precision:float32",
+    ):
         assert part in result.signature
 
 
@@ -80,6 +92,36 @@ def test_same_seed_same_text_in_any_batch(reflector: Reflector) -> None:
     for item in together:
         assert shuffled[item.source] == item
         assert reflector.paraphrase(item.source, "paper", **TINY) == item
+
+
+def test_a_list_gives_a_list_and_an_iterator_gives_results_as_they_are_made(untrained: Reflector) -> None:
+    taken: list[str] = []
+
+    def endless() -> Iterator[str]:
+        for text in itertools.cycle(TEXTS):
+            taken.append(text)
+            yield text
+
+    in_a_list = untrained.paraphrase(tuple(TEXTS), "paper", **TINY)
+    assert isinstance(in_a_list, list)
+    assert untrained.paraphrase([], "paper", **TINY) == []
+    streamed = untrained.paraphrase(endless(), "paper", **TINY)
+    assert taken == []
+    assert list(itertools.islice(streamed, 4)) == [*in_a_list, in_a_list[0]]
+    assert len(taken) < 8
+
+
+def test_a_bad_text_of_an_iterator_is_refused_in_its_turn(untrained: Reflector) -> None:
+    results = untrained.paraphrase(iter([TEXTS[0], " "]), "paper", **TINY)
+    assert next(results).source == TEXTS[0]
+    with pytest.raises(InputError, match="The text is empty"):
+        next(results)
+
+
+def test_a_fingerprint_is_of_one_text(untrained: Reflector) -> None:
+    known = untrained.fingerprint(TEXTS[0], contexts=3, context_tokens=4, kept_contexts=2)
+    with pytest.raises(InputError, match="of one text"):
+        untrained.paraphrase(TEXTS, fingerprint=known)
 
 
 def test_another_seed_gives_other_contexts(reflector: Reflector) -> None:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from refdec.reflect import reference
-from refdec.reflect.product import at_tokens, mix
+from refdec.reflect.product import at_tokens, mix, normalise
 from tests.table_model import TableModel
 
 EVERYTHING = [True, True]
@@ -24,8 +24,8 @@ def test_equation_two_worked_out_by_hand() -> None:
     by_hand = math.log(zero / (zero + one)) + math.log(0.2)
     assert reference.log_rd(model, [[0], [1]], [0.25, 0.75], [0, 1], EVERYTHING) == pytest.approx(by_hand, abs=1e-6)
     reading = model.read([[0], [1]])
-    experts = model.distributions(reading, torch.tensor([[0, 1], [0, 1]]))
-    mixed = mix(torch.tensor([0.25, 0.75]), experts, torch.tensor(EVERYTHING))
+    experts = model.features(reading, torch.tensor([[0, 1], [0, 1]]))
+    mixed = normalise(model.head.logits(mix(torch.tensor([0.25, 0.75]), experts)), torch.tensor(EVERYTHING))
     assert float(at_tokens(mixed, torch.tensor([0, 1])).sum()) == pytest.approx(by_hand, abs=1e-6)
 
 
@@ -37,6 +37,6 @@ def test_one_context_of_full_weight_is_the_model_itself() -> None:
 def test_forbidden_tokens_have_no_probability_and_the_rest_sums_to_one() -> None:
     experts = torch.randn(3, 4, 7, generator=torch.Generator().manual_seed(1)).log_softmax(-1)
     allowed = torch.tensor([True, False, True, True, False, True, True])
-    mixed = mix(torch.tensor([0.2, 0.3, 0.5]), experts, allowed).exp()
+    mixed = normalise(mix(torch.tensor([0.2, 0.3, 0.5]), experts), allowed).exp()
     assert bool((mixed[:, ~allowed] == 0).all())
     assert torch.allclose(mixed.sum(-1), torch.ones(4))

@@ -8,6 +8,7 @@ import pytest
 
 from refdec import Explanation, FingerprintSettings, Reflector
 from refdec.reflect import reference
+from refdec.reflect.schedule import run
 from refdec.tasks.describe import ensembles_of
 from refdec.tasks.frame import FRAMES
 from refdec.tasks.reasons import explain_tokens
@@ -28,7 +29,7 @@ TEXTS = [
 def test_the_tokens_joined_are_the_text(untrained: Reflector, frame: str) -> None:
     ensembles = ensembles_of(untrained.pair, untrained.fingerprint("It rained.", FingerprintSettings(**SMALL)))
     for text in TEXTS:
-        tokens = explain_tokens(untrained.pair, ensembles, FRAMES[frame], text)
+        tokens = run(untrained.pair, explain_tokens(untrained.pair, ensembles, FRAMES[frame], text))
         assert "".join(token.text for token in tokens) == text
         assert all(token.text and token.surprise >= -1e-4 for token in tokens)
 
@@ -48,7 +49,7 @@ def test_surprises_are_those_of_the_plain_version_in_both_directions(untrained: 
                 side.inward, ensemble.contexts, ensemble.weights.tolist(), order[:number], allowed
             )
             expected[place] -= mixed[token] / 2
-    found = [token.surprise for token in explain_tokens(pair, ensembles, FRAMES["none"], text)]
+    found = [token.surprise for token in run(pair, explain_tokens(pair, ensembles, FRAMES["none"], text))]
     assert found == pytest.approx(expected, abs=1e-4)
 
 

@@ -8,11 +8,12 @@ import torch
 from refdec import Pair
 from refdec.reflect import reference
 from refdec.reflect.calibration import calibrate
-from refdec.reflect.contexts import inward_source, read_source
-from refdec.reflect.product import at_tokens, mix
+from refdec.reflect.contexts import inward_source, read_sources
+from refdec.reflect.product import at_tokens, mix, normalise
+from refdec.reflect.schedule import run
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import FramedIds, Side
-from refdec.reflect.weights import newton
+from refdec.reflect.weights import Problem, newton
 from refdec.tasks.frame import FRAMES
 
 TOLERANCE = 1e-4
@@ -38,9 +39,11 @@ def test_log_rd_and_calibration_agree(
     contexts = some_contexts(pair, count, length)
     allowed = side.allowed(side.inward, source)
     tokens = torch.tensor(inward_source(side, source))
-    experts = read_source(side, contexts, source)
-    learned = newton(experts, tokens, allowed)
-    mixed = mix(learned.weights, experts, allowed)
+    arrange = side.inward.direction.arrange
+    (experts,) = read_sources(side.inward, [([arrange(context) for context in contexts], tokens.tolist())])
+    head = side.inward.head
+    (learned,) = newton(head, [Problem(experts, tokens, allowed)])
+    mixed = normalise(head.logits(mix(learned.weights, experts)), allowed)
     plain = reference.log_rd(side.inward, contexts, learned.weights.tolist(), source.all, allowed.tolist())
     assert float(at_tokens(mixed, tokens).double().sum()) == pytest.approx(plain, abs=TOLERANCE)
     assert learned.objective == pytest.approx(plain, abs=TOLERANCE)
@@ -65,7 +68,7 @@ def test_scores_agree_whatever_shares_the_batch(
     side = Side(pair, side_name)
     contexts = some_contexts(pair, count, length)
     candidates = [FRAMES["quoted"].encode(pair.tokens, text).all if text != "Why?" else (5, 6) for text in texts]
-    scored = fits(side, contexts, candidates).double().mean(1)
+    scored = run(pair, fits(side, contexts, candidates)).double().mean(1)
     for row, candidate in enumerate(candidates):
         plain = reference.score(side.outward, contexts, candidate)
         assert float(scored[row]) == pytest.approx(plain, abs=TOLERANCE)

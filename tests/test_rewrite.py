@@ -76,6 +76,12 @@ def test_every_way_to_name_the_span_is_the_same(untrained: Reflector) -> None:
     assert untrained.rewrite(" good food\n", SETTINGS, left="We ate", right="today.") == marked
 
 
+def test_many_documents_are_rewritten_in_order_as_if_alone(untrained: Reflector) -> None:
+    documents = ["We ate [[good food]] today.", "It was [[very]] late."]
+    found = list(untrained.rewrite_all(documents, SETTINGS))
+    assert found == [untrained.rewrite(document, SETTINGS) for document in documents]
+
+
 def test_the_true_neighbours_are_among_the_contexts(found: RewriteResult) -> None:
     for side, text in (("right", RIGHT), ("left", LEFT.rstrip(" "))):
         (own,) = [context for context in found.contexts if context.side == side and context.text == text]

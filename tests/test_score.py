@@ -9,9 +9,10 @@ import pytest
 
 from refdec import InputError, Pair, Reflector, Score, ScoreSettings
 from refdec.reflect import reference
+from refdec.reflect.schedule import run_all
 from refdec.reflect.side import Side, both_sides
 from refdec.tasks.frame import FRAMES
-from refdec.tasks.score import UNRELATED
+from refdec.tasks.score import UNRELATED, score
 
 SMALL: dict[str, Any] = {"contexts": 3, "context_tokens": 3, "kept_contexts": 2, "context_top_p": 0.9}
 TEXT = "The train was late again."
@@ -162,16 +163,17 @@ GROUPS = [(TEXT, [PARAPHRASE, OTHER]), ("Is it far?", ["Is it a long way to the 
 
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_groups_one_by_one_are_single_scores(untrained: Reflector, symmetric: bool) -> None:
-    found = list(untrained.score_groups(GROUPS, together=1, symmetric=symmetric, **SMALL))
+    found = list(untrained.score_all(GROUPS, symmetric=symmetric, **SMALL))
     assert found == [untrained.score(text, texts, symmetric=symmetric, **SMALL) for text, texts in GROUPS]
 
 
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_groups_together_are_close_to_single_scores(untrained: Reflector, symmetric: bool) -> None:
     """A padded batch rounds differently, by about 1e-5 nats a token; no draw here is near enough an edge to change."""
-    together = list(untrained.score_groups(GROUPS, together=3, symmetric=symmetric, **SMALL))
+    pair, settings = untrained.pair, ScoreSettings(symmetric=symmetric, **SMALL)
+    together = list(run_all(pair, (score(pair, text, texts, settings) for text, texts in GROUPS), at_once=3))
     for group, (text, texts) in zip(together, GROUPS, strict=True):
-        for found, alone in zip(group, untrained.score(text, texts, symmetric=symmetric, **SMALL), strict=True):
+        for found, alone in zip(group, untrained.score(text, texts, settings), strict=True):
             assert (found.reference, found.candidate) == (alone.reference, alone.candidate)
             assert found.score == pytest.approx(alone.score, abs=1e-3)
             assert found.scaled == pytest.approx(alone.scaled, abs=0.05)

@@ -14,7 +14,7 @@ from refdec import Constraints, Direction, Pair
 from refdec.lm.tokens import Tokens
 from refdec.reflect import reference
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sample import Steer, sample
+from refdec.reflect.sample import Sampling, Steer, sample
 from refdec.tasks.steer import Avoid, Edge, Keep, NoRepeat, all_of
 from tests.table_model import TableModel, random_table
 
@@ -279,7 +279,7 @@ def test_steered_samples_are_those_of_a_plain_loop(direction: Direction, experts
     allowed = torch.tensor([True] * 5 + [False, True])
     draws = uniforms(0, "text", "samples", 8, 6)
     prefixes = [direction.arrange(context) for context in contexts]
-    drawn = sample(model, prefixes, weights, draws, top_p, allowed, stops={4}, steer=Alternate())
+    drawn = sample(model, Sampling(prefixes, weights, draws, top_p, allowed, stops={4}, steer=Alternate()))
     for ids, row in zip(drawn, draws.tolist(), strict=True):
         said: list[int] = []
         for step, number in enumerate(row):
@@ -288,33 +288,3 @@ def test_steered_samples_are_those_of_a_plain_loop(direction: Direction, experts
             if said[-1] == 4:
                 break
         assert ids == said
-
-
-@pytest.mark.parametrize("direction", Direction)
-@pytest.mark.parametrize("experts", [1, 3])
-@pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("steer", [None, Alternate()])
-def test_groups_that_are_sampled_together_are_those_of_separate_calls(
-    direction: Direction, experts: int, groups: int, steer: Steer | None
-) -> None:
-    model = TableModel(random_table(9, seed=4), direction)
-    prefixes = [[place % 9, 3 * place % 9] for place in range(groups * experts)]
-    weights = torch.full((experts,), 1 / experts)
-    allowed = torch.ones(9, dtype=torch.bool)
-    draws = uniforms(0, "text", "samples", groups * 5, 6)
-    together = sample(model, prefixes, weights, draws, 0.8, allowed, {2}, steer, groups)
-    apart = [
-        ids
-        for number in range(groups)
-        for ids in sample(
-            model,
-            prefixes[number * experts : (number + 1) * experts],
-            weights,
-            draws[number * 5 : (number + 1) * 5],
-            0.8,
-            allowed,
-            {2},
-            steer,
-        )
-    ]
-    assert together == apart

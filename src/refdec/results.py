@@ -68,6 +68,7 @@ class ParaphraseResult:
     gap: dict[str, float]  # a side: the most that better weights could add to it, nats
     signature: str
     rejected: dict[str, int] = field(default_factory=dict)  # why candidates broke a constraint, and how many did
+    dropped: int = 0  # candidates that fell behind on the first contexts, or were too long, and were not ranked
     explanation: Explanation | None = None  # where it was asked for
 
     def __str__(self) -> str:
@@ -114,6 +115,7 @@ class ParaphraseResult:
             "log_rd": {side: round(value, 3) for side, value in self.log_rd.items()},
             "gap": {side: round(value, 6) for side, value in self.gap.items()},
             "rejected": self.rejected,
+            "dropped": self.dropped,
             "signature": self.signature,
         }
 

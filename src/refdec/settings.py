@@ -96,6 +96,7 @@ class ParaphraseSettings(FingerprintSettings):
 
     samples: int = setting(30, "generations on each side", symbol="n_s", low=1, high=100_000)
     extra_tokens: int = setting(5, "tokens a generation may be longer than the source", low=0, high=10_000)
+    exact: bool = setting(False, "score every candidate on all contexts, also those that can no longer win")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,14 +163,14 @@ PRESETS: dict[str, dict[str, FingerprintSettings]] = {
             contexts=24, context_tokens=40, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
         ),
         "paper": ParaphraseSettings(),
-        "wide": ParaphraseSettings(contexts=640, context_tokens=40, kept_contexts=8),
+        "deep": ParaphraseSettings(contexts=1000, context_tokens=40, kept_contexts=8),
     },
     "rewrite": {
         "fast": RewriteSettings(
             contexts=24, context_tokens=30, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
         ),
         "paper": RewriteSettings(),
-        "wide": RewriteSettings(contexts=640, context_tokens=40, kept_contexts=8),
+        "deep": RewriteSettings(contexts=1000, context_tokens=40, kept_contexts=8),
     },
     "infill": {
         "fast": InfillSettings(contexts=16, context_tokens=24, kept_contexts=3, minimum_weight=0.01, samples=16),
@@ -184,7 +185,7 @@ PRESETS: dict[str, dict[str, FingerprintSettings]] = {
     },
 }
 PRESETS["fingerprint"] = {name: found.description() for name, found in PRESETS["paraphrase"].items()}
-"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, the third is what a GPU makes affordable.
+"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, the others are what a GPU makes affordable.
 
 With few contexts a small nucleus pays: they stay close to the source. The figures are in docs/quality.md.
 """

@@ -16,5 +16,5 @@ def signature(task: str, pair: Pair, settings: Settings, constraints: Constraint
     parts = [("refdec", refdec.__version__), ("task", task), ("pair", pair.name), *settings.items()]
     if constraints:
         parts.append(("constraints", constraints.describe()))
-    parts += [("torch", torch.__version__), ("device", machine)]
+    parts += [("torch", torch.__version__), ("device", machine), ("precision", pair.precision)]
     return "|".join(f"{name}:{value}" for name, value in parts)

@@ -64,6 +64,7 @@ model_options = _together(
     click.option("--forward", help="forward model, or a directory of a pair: a path or hub id"),
     click.option("--backward", help="backward model with the same tokenizer: a path or hub id"),
     click.option("--device", help="where to compute: cpu, cuda, cuda:1 [default: a GPU where there is one]"),
+    click.option("--precision", help="float32, bfloat16 or int8 [default: the fastest that the device is good at]"),
 )
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="no progress on standard error")

@@ -61,7 +61,7 @@ class Work:
         from refdec.tasks.reflector import Reflector
 
         names = self._options["forward"], self._options["backward"]
-        return Reflector(load_pair(*names, device=self._options["device"]))
+        return Reflector(load_pair(*names, device=self._options["device"], precision=self._options["precision"]))
 
     def arguments(self, kind: type[FingerprintSettings]) -> dict[str, Any]:
         """What every method of a reflector takes: the settings that were named, and who is told of progress."""

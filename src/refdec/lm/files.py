@@ -13,16 +13,16 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
-from transformers.utils import logging as transformers_logging
 
 from refdec.errors import ModelError
-from refdec.lm import opengpt2
+from refdec.lm.linear import Stored
+
+if TYPE_CHECKING:  # importing transformers takes longer than loading the embedded pair, which does without it
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 CHECKSUMS = "SHA256SUMS"
 HUB_FILES = ["*.safetensors", "*.safetensors.index.json", "config.json", "tokenizer*", "*.model", "vocab*", "merges*"]
@@ -42,8 +42,10 @@ def locate(name: str | Path) -> Path:
         raise ModelError(f"{path} is a file; name the directory that holds config.json and the weights.")
     if isinstance(name, Path) or name.count("/") > 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"There is no directory {path}. Name a model directory or a hub id such as owner/model.")
+    from refdec.lm import opengpt2
+
     home = _fetch(name, HUB_FILES)
-    if not any(home.glob("*.safetensors")) and opengpt2.may_describe(_read_json(home / "config.json")):
+    if not any(home.glob("*.safetensors")) and opengpt2.may_describe(read_json(home / "config.json")):
         _fetch(name, [RELEASED])
     return home
 
@@ -60,41 +62,71 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         ) from error
 
 
-def load_model(directory: Path, device: torch.device) -> PreTrainedModel:
-    """The causal language model in a directory, in float32."""
+def read_llama(directory: Path) -> tuple[dict[str, Any], dict[str, Stored]] | None:
+    """Configuration and weights of a model that our own engine runs, as they are stored; None for any other model."""
+    refuse_unsafe(directory)
+    verify_checksums(directory)
+    config = read_json(directory / "config.json")
+    weights = sorted(directory.glob("*.safetensors"))
+    try:
+        with ExitStack() as opened:
+            files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
+            homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
+            if config.get("model_type") != "llama" or "model.embed_tokens.weight" not in homes:
+                return None
+            tensors = {name: file.get_tensor(name) for name, file in homes.items()}
+    except (SafetensorError, OSError, RuntimeError) as error:
+        raise _unreadable(directory, error) from error
+    return config, {
+        name: Stored(tensor, tensors.get(f"{name}.scale"))
+        for name, tensor in tensors.items()
+        if not name.endswith(".scale")
+    }
+
+
+def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
+    """The causal language model in a directory, as `transformers` knows it."""
     refuse_unsafe(directory)
     verify_checksums(directory)
     weights = sorted(directory.glob("*.safetensors"))
     try:
         released = _read_opengpt2(directory, weights)
         if released is not None:
-            return _build_opengpt2(directory, released).to(device)
+            return _build_opengpt2(directory, released).to(device, dtype)
         config = _load_config(directory)
         quantised = _read_int8(weights)
         with _quietly():
             model = _build(directory, config, quantised)
     except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
-        raise ModelError(
-            f"The weights in {directory} cannot be read ({_first_line(error)}). Fetch or export them again."
-        ) from error
-    return model.to(device)
+        raise _unreadable(directory, error) from error
+    return model.to(device, dtype)
+
+
+def _unreadable(directory: Path, error: Exception) -> ModelError:
+    return ModelError(f"The weights in {directory} cannot be read ({_first_line(error)}). Fetch or export them again.")
 
 
 def refuse_unsafe(directory: Path) -> None:
     """Nothing here runs code from a model: no pickles, no Python beside the weights."""
-    config = _read_json(directory / "config.json")
+    config = read_json(directory / "config.json")
     if "auto_map" in config:
         raise ModelError(
             f"The model in {directory} asks to run code of its own (auto_map in config.json), which refdec never does. "
             "Use a model of an architecture that transformers knows."
         )
     if not any(directory.glob("*.safetensors")):
-        if (directory / RELEASED).is_file() and opengpt2.may_describe(config):
+        if (directory / RELEASED).is_file() and _is_released(config):
             return
         pickles = sorted(path.name for pattern in PICKLES for path in directory.glob(pattern))
         if pickles:
             raise _pickled(directory, pickles[0])
         raise ModelError(f"There are no *.safetensors weights in {directory}. Name a directory that has them.")
+
+
+def _is_released(config: dict[str, Any]) -> bool:
+    from refdec.lm import opengpt2
+
+    return opengpt2.may_describe(config)
 
 
 def _pickled(directory: Path, name: str) -> ModelError:
@@ -123,6 +155,9 @@ def verify_checksums(directory: Path) -> None:
 
 
 def _load_config(directory: Path) -> PreTrainedConfig:
+    from transformers import AutoConfig
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+
     try:
         config = AutoConfig.from_pretrained(str(directory), trust_remote_code=False, local_files_only=True)
     except (ValueError, OSError, KeyError) as error:
@@ -132,6 +167,8 @@ def _load_config(directory: Path) -> PreTrainedConfig:
             f"The model in {directory} is a {config.model_type}, which is no causal language model. "
             "refdec needs one that predicts the next token."
         )
+    if getattr(config, "activation_function", None) == "gelu_new":
+        config.activation_function = "gelu_pytorch_tanh"  # the same function, in one kernel instead of eight
     return config
 
 
@@ -153,6 +190,8 @@ def _read_int8(weights: list[Path]) -> dict[str, torch.Tensor] | None:
 
 def _read_opengpt2(directory: Path, weights: list[Path]) -> dict[str, torch.Tensor] | None:
     """The tensors of the paper's own models, recognised by their names; None where the files hold another layout."""
+    from refdec.lm import opengpt2
+
     if not weights:
         stored = _unpickle(directory / RELEASED)
         if opengpt2.find_prefix(stored) is None:
@@ -180,8 +219,10 @@ def _unpickle(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _build_opengpt2(directory: Path, stored: dict[str, torch.Tensor]) -> PreTrainedModel:
+    from refdec.lm import opengpt2
+
     try:
-        return opengpt2.build(_read_json(directory / "config.json"), stored)
+        return opengpt2.build(read_json(directory / "config.json"), stored)
     except ValueError as error:
         raise ModelError(
             f"The OpenGPT2 model in {directory} cannot be used ({_first_line(error)}). Fetch the released files again."
@@ -189,6 +230,8 @@ def _build_opengpt2(directory: Path, stored: dict[str, torch.Tensor]) -> PreTrai
 
 
 def _build(directory: Path, config: PreTrainedConfig, state: dict[str, torch.Tensor] | None) -> PreTrainedModel:
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
+
     source = str(directory) if state is None else None
     options: dict[str, Any] = {"local_files_only": True} if state is None else {"state_dict": state}
     model, report = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
@@ -200,7 +243,7 @@ def _build(directory: Path, config: PreTrainedConfig, state: dict[str, torch.Ten
     return model
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -217,6 +260,8 @@ def _read_json(path: Path) -> dict[str, Any]:
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Without the loading bars and notices of transformers, which are put back afterwards."""
+    from transformers.utils import logging as transformers_logging
+
     bars, level = transformers_logging.is_progress_bar_enabled(), transformers_logging.get_verbosity()
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()

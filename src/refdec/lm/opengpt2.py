@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 from transformers import Cache, DynamicCache, PreTrainedConfig, PreTrainedModel
-from transformers.modeling_outputs import CausalLMOutputWithPast
+from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
 from transformers.pytorch_utils import Conv1D
 
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings")
@@ -96,6 +96,22 @@ class OpenGPT2(PreTrainedModel):  # type: ignore[misc]
         position_ids: torch.Tensor | None = None,
         logits_to_keep: int = 0,
     ) -> CausalLMOutputWithPast:
+        body = self.hidden(input_ids, past_key_values, use_cache, attention_mask, position_ids)
+        logits = functional.linear(body.last_hidden_state[:, -logits_to_keep:], self.wte.weight)  # -0 keeps all
+        return CausalLMOutputWithPast(logits=logits, past_key_values=body.past_key_values)
+
+    def get_output_embeddings(self) -> nn.Embedding:
+        return self.wte
+
+    def hidden(
+        self,
+        input_ids: torch.Tensor,
+        past_key_values: Cache | None = None,
+        use_cache: bool = False,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.Tensor | None = None,
+    ) -> BaseModelOutputWithPast:
+        """What the output matrix is multiplied with."""
         cache = DynamicCache() if use_cache and past_key_values is None else past_key_values
         past = 0 if cache is None else cache.get_seq_length()
         total = past + input_ids.shape[1]
@@ -105,8 +121,7 @@ class OpenGPT2(PreTrainedModel):  # type: ignore[misc]
         hidden = self.ln_embed(self.wte(input_ids) + self.wpe(position_ids))
         for block in self.h:
             hidden = block(hidden, cache, visible)
-        logits = functional.linear(hidden[:, -logits_to_keep:], self.wte.weight)  # -0 keeps all
-        return CausalLMOutputWithPast(logits=logits, past_key_values=cache)
+        return BaseModelOutputWithPast(last_hidden_state=hidden, past_key_values=cache)
 
 
 def _visible(past: int, total: int, attention_mask: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:

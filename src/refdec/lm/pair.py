@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,15 +15,13 @@ from pathlib import Path
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
 from tokenizers.models import BPE
-from transformers import AutoTokenizer, PreTrainedModel
 
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
-from refdec.lm.files import CHECKSUMS, RELEASED, load_model, locate, verify_checksums
-from refdec.lm.opengpt2 import OpenGPT2
+from refdec.lm.engine import choose_precision, load_lm
+from refdec.lm.files import CHECKSUMS, RELEASED, locate, verify_checksums
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
-from refdec.lm.transformers_lm import TransformersLM
 
 EMBEDDED = Path(__file__).resolve().parent.parent / "pretrained" / "pair-v0"
 
@@ -43,8 +42,29 @@ class Pair:
     tokens: Tokens
     name: str  # goes into every signature
 
+    @property
+    def precision(self) -> str:
+        """Of the arithmetic; both models', where they differ."""
+        return "+".join(dict.fromkeys((self.forward.precision, self.backward.precision)))
+
     def reading(self, direction: Direction) -> LanguageModel:
         return self.forward if direction is Direction.FORWARD else self.backward
+
+    @cached_property
+    def unspoken(self) -> frozenset[int]:
+        """Ids that stand for line breaks or are marks for the models."""
+        return self.tokens.containing("\n\r") | self.tokens.special
+
+    @cached_property
+    def speakable(self) -> dict[Direction, torch.Tensor]:
+        """For each model a mask (vocabulary,) of what it may say in one line of text."""
+        masks = {}
+        for model in (self.forward, self.backward):
+            mask = torch.ones(model.vocabulary, dtype=torch.bool)
+            mask[sorted(self.unspoken)] = False
+            mask[self.tokens.vocabulary :] = False
+            masks[model.direction] = mask.to(model.device)
+        return masks
 
     @cached_property
     def window(self) -> int:
@@ -56,12 +76,14 @@ def load_pair(
     backward: str | Path | None = None,
     *,
     device: str | torch.device | None = None,
+    precision: str | None = None,
 ) -> Pair:
     """Load a pair of models.
 
     Without arguments, the pair that comes with the package. With one, a directory that holds `forward/`,
     `backward/` and `tokenizer.json`. With two, any forward and backward model with the same tokenizer, each a
-    directory or a hub id. `device` is a torch device; by default a CUDA GPU where there is one.
+    directory or a hub id. `device` is a torch device; by default a CUDA GPU where there is one. `precision` is
+    float32, bfloat16 or int8; by default the fastest that the device and the models are good at.
     """
     where = _choose_device(device)
     if backward is None:
@@ -75,30 +97,23 @@ def load_pair(
             raise ModelError("A backward model was named without a forward one. Name both, or neither.")
         directories = tokenizer_homes = (locate(forward), locate(backward))
         name = "+".join(f"{directory.name}:{_digest(directory)}" for directory in directories)
-    models = tuple(load_model(directory, where) for directory in directories)
-    tokenizers = tuple(_load_tokenizer(home, model) for home, model in zip(tokenizer_homes, models, strict=True))
-    return make_pair(models[0], models[1], tokenizers[0], tokenizers[1], name)
+    chosen = choose_precision(directories, where, precision)
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        loading = [pool.submit(load_lm, *job, where, chosen) for job in zip(directories, Direction, strict=True)]
+    loaded = [future.result() for future in loading]
+    tokenizers = tuple(_load_tokenizer(home) for home in tokenizer_homes)
+    return make_pair((loaded[0], loaded[1]), tokenizers, name)
 
 
-def make_pair(
-    forward: PreTrainedModel,
-    backward: PreTrainedModel,
-    forward_tokenizer: Tokenizer,
-    backward_tokenizer: Tokenizer,
-    name: str,
-) -> Pair:
+def make_pair(loaded: tuple[LanguageModel, LanguageModel], tokenizers: Sequence[Tokenizer], name: str) -> Pair:
     """Put two loaded models together, or say why they are no pair."""
-    starts = [_start_token(model) for model in (forward, backward)]
-    tokens, other = Tokens(forward_tokenizer, starts[0]), Tokens(backward_tokenizer, starts[1])
+    tokens, other = (Tokens(tokenizer, model.start) for tokenizer, model in zip(tokenizers, loaded, strict=True))
     if tokens.fingerprint != other.fingerprint:
         raise ModelError(
             f"The forward and backward models do not share a tokenizer (vocabularies of {tokens.vocabulary} and "
             f"{other.vocabulary} entries). Load a matching pair, see docs/models.md."
         )
-    models = {
-        direction: TransformersLM(model, direction, start)
-        for direction, model, start in zip(Direction, (forward, backward), starts, strict=True)
-    }
+    models = dict(zip(Direction, loaded, strict=True))
     for direction, model in models.items():
         if model.vocabulary < tokens.vocabulary:
             raise ModelError(
@@ -106,7 +121,7 @@ def make_pair(
                 f"{tokens.vocabulary}: they do not belong together. See docs/models.md."
             )
         check_direction(model, tokens)
-    return Pair(models[Direction.FORWARD], models[Direction.BACKWARD], tokens, name)
+    return Pair(*loaded, tokens, name)
 
 
 def check_direction(model: LanguageModel, tokens: Tokens) -> None:
@@ -150,23 +165,23 @@ def _pair_directory(home: Path) -> Path:
     return home
 
 
-def _load_tokenizer(directory: Path, model: PreTrainedModel) -> Tokenizer:
+def _load_tokenizer(directory: Path) -> Tokenizer:
     path = directory / "tokenizer.json"
     try:
         if path.is_file():
             return Tokenizer.from_file(str(path))
-        if isinstance(model, OpenGPT2):
+        if (directory / "vocab.json").is_file() and (directory / "merges.txt").is_file():
             return _gpt2_tokenizer(directory)
+        from transformers import AutoTokenizer
+
         fast = AutoTokenizer.from_pretrained(str(directory), use_fast=True, trust_remote_code=False)
         tokenizer: Tokenizer = fast.backend_tokenizer
         return tokenizer
     except Exception as error:  # tokenizers raises a bare Exception for a damaged file
-        if isinstance(model, OpenGPT2):
-            raise ModelError(
-                f"There is no usable tokenizer in {directory}, and the released models bring none. Put GPT-2's "
-                "tokenizer.json there, or its vocab.json and merges.txt."
-            ) from error
-        raise ModelError(f"There is no usable tokenizer in {directory}; tokenizer.json should be there.") from error
+        raise ModelError(
+            f"There is no usable tokenizer in {directory}; tokenizer.json should be there, or GPT-2's vocab.json and "
+            "merges.txt, which the models released with the paper do not bring."
+        ) from error
 
 
 def _gpt2_tokenizer(directory: Path) -> Tokenizer:
@@ -178,19 +193,6 @@ def _gpt2_tokenizer(directory: Path) -> Tokenizer:
     tokenizer.decoder = decoders.ByteLevel()
     tokenizer.add_special_tokens([AddedToken("<|endoftext|>", normalized=True)])
     return tokenizer
-
-
-def _start_token(model: PreTrainedModel) -> int:
-    config = model.config.get_text_config()
-    for value in (config.bos_token_id, config.eos_token_id):
-        if isinstance(value, list) and value:
-            value = value[0]
-        if isinstance(value, int):
-            return value
-    raise ModelError(
-        f"The {config.model_type} configuration names neither bos_token_id nor eos_token_id, so nothing marks the "
-        "start of a document. Set one in config.json."
-    )
 
 
 def _digest(directory: Path) -> str:

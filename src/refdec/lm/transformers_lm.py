@@ -8,14 +8,19 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from refdec.lm.common import ExtendingWriter, chosen_logprobs
+from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
-from refdec.lm.protocol import Reading
+from refdec.lm.head import Head, IdentityHead, LinearHead
+from refdec.lm.linear import FloatLinear
+from refdec.lm.protocol import Reading, Writer
 
 FALLBACK_WINDOW = 1024
 """For models whose configuration names no number of positions."""
@@ -81,14 +86,14 @@ class _CachedReading:
     layers: tuple[_GrowingLayer, ...]
     padding: torch.Tensor | None  # (rows,) places of padding before each prefix; None where there is none
     length: int  # places read, padding included
-    next_logprobs: torch.Tensor
+    features: torch.Tensor
 
     def select(self, rows: torch.Tensor) -> _CachedReading:
         return _CachedReading(
             layers=tuple(layer.select(rows) for layer in self.layers),
             padding=None if self.padding is None else self.padding.index_select(0, rows),
             length=self.length,
-            next_logprobs=self.next_logprobs.index_select(0, rows),
+            features=self.features.index_select(0, rows),
         )
 
 
@@ -98,12 +103,16 @@ class TransformersLM:
     def __init__(self, model: PreTrainedModel, direction: Direction, start_token: int) -> None:
         self._model = model.eval()
         self._direction = direction
-        self._start = start_token
+        self.start = start_token
         config = model.config.get_text_config()
         self._vocabulary = int(config.vocab_size)
         self._window = int(getattr(config, "max_position_embeddings", None) or FALLBACK_WINDOW)
         self._layer_count = int(config.num_hidden_layers)
         self._can_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
+        self._body = getattr(model, "hidden", model.base_model)
+        self._linear = _linear_head(model, self._body, start_token)
+        self.head: Head = IdentityHead() if self._linear is None else LinearHead(*self._linear)
+        self.work = Work()
 
     @property
     def direction(self) -> Direction:
@@ -121,60 +130,107 @@ class TransformersLM:
     def device(self) -> torch.device:
         return torch.device(self._model.device)
 
+    @property
+    def precision(self) -> str:
+        return str(self._model.dtype).removeprefix("torch.")
+
+    @cached_property
+    def cost(self) -> Cost:
+        size = self._model.dtype.itemsize
+        return Cost.of(self._model.config.to_dict(), size, size)
+
     @torch.inference_mode()
     def read(self, prefixes: Sequence[Sequence[int]]) -> _CachedReading:
         longest = max(len(prefix) for prefix in prefixes)
         padding = [longest - len(prefix) for prefix in prefixes]
         # Padding stands before the start token, so that every prefix begins as a document does.
-        rows = [[self._start] * (pad + 1) + list(prefix) for pad, prefix in zip(padding, prefixes, strict=True)]
+        rows = [[self.start] * (pad + 1) + list(prefix) for pad, prefix in zip(padding, prefixes, strict=True)]
         empty = _CachedReading(
             layers=tuple(_GrowingLayer() for _ in range(self._layer_count)),
             padding=torch.tensor(padding, device=self.device) if any(padding) else None,
             length=0,
-            next_logprobs=torch.empty(len(rows), 0),
+            features=torch.empty(len(rows), 0),
         )
-        logits, layers = self._run(empty, torch.tensor(rows, device=self.device), keep=1)
-        return _CachedReading(layers, empty.padding, longest + 1, logits[:, -1].float().log_softmax(-1))
+        features, layers = self._run(empty, torch.tensor(rows, device=self.device), keep=1)
+        return _CachedReading(layers, empty.padding, longest + 1, features[:, -1])
 
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _CachedReading:
         past = _own(reading)
-        logits, layers = self._run(past, tokens[:, None], keep=1)
-        return _CachedReading(layers, past.padding, past.length + 1, logits[:, -1].float().log_softmax(-1))
+        features, layers = self._run(past, tokens[:, None], keep=1)
+        return _CachedReading(layers, past.padding, past.length + 1, features[:, -1])
+
+    def writer(self, reading: Reading, steps: int) -> Writer:  # noqa: ARG002
+        return ExtendingWriter(self, reading)
 
     @torch.inference_mode()
-    def distributions(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
-        first = reading.next_logprobs[:, None]
+    def features(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
+        first = reading.features[:, None]
         if tokens.shape[1] == 1:
             return first
-        logits, _ = self._run(_own(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
-        return torch.cat([first, logits.float().log_softmax(-1)], dim=1)
+        rest, _ = self._run(_own(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
+        return torch.cat([first, rest], dim=1)
+
+    @torch.inference_mode()
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        if self._linear is None:
+            return features
+        weight, bias = self._linear
+        flat = features.reshape(-1, features.shape[-1])
+        self.work += Work(head_tokens=len(flat))
+        found = FloatLinear(weight).in_float32(flat)
+        return (found if bias is None else found + bias.float()).view(*features.shape[:-1], -1)
 
     @torch.inference_mode()
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
-        first = reading.next_logprobs.gather(1, tokens[:, :1])
-        if tokens.shape[1] == 1:
-            return first
-        logits, _ = self._run(_own(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
-        logits = logits.float()
-        rest = logits.gather(2, tokens[:, 1:, None])[..., 0] - logits.logsumexp(-1)
-        return torch.cat([first, rest], dim=1)
+        return chosen_logprobs(self, self.features(reading, tokens), tokens)
+
+    def release(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
 
     def _run(
         self, past: _CachedReading, tokens: torch.Tensor, keep: int
     ) -> tuple[torch.Tensor, tuple[_GrowingLayer, ...]]:
-        """Logits at the last `keep` places, and the cache after these tokens."""
+        """Features at the last `keep` places, and the cache after these tokens."""
         cache = DynamicCache()
         cache.layers = [layer.fork() for layer in past.layers]
         total = past.length + tokens.shape[1]
-        places: dict[str, torch.Tensor] = {}
-        if past.padding is not None:
+        options: dict[str, Any] = {}
+        if past.padding is not None or total > self._window:
+            padding = torch.zeros_like(tokens[:, 0]) if past.padding is None else past.padding
             index = torch.arange(total, device=self.device)
-            places["attention_mask"] = (index[None] >= past.padding[:, None]).long()
-            places["position_ids"] = (index[None, past.length :] - past.padding[:, None]).clamp(min=0)
-        options: dict[str, Any] = {"logits_to_keep": keep} if self._can_keep else {}
-        output = self._model(input_ids=tokens, past_key_values=cache, use_cache=True, **places, **options)
-        return output.logits[:, -keep:], tuple(cache.layers)
+            options["attention_mask"] = (index[None] >= padding[:, None]).long()
+            # Rows are as long as the longest of a batch: what is behind a row's own end may lie beyond the window.
+            options["position_ids"] = (index[None, past.length :] - padding[:, None]).clamp(0, self._window - 1)
+        self.work += Work(
+            tokens=tokens.numel(),
+            attended=tokens.numel() * (past.length + (tokens.shape[1] + 1) // 2),
+            cached=len(tokens) * past.length,
+            passes=1,
+        )
+        if self._linear is not None:
+            found = self._body(input_ids=tokens, past_key_values=cache, use_cache=True, **options).last_hidden_state
+        else:
+            if self._can_keep:
+                options["logits_to_keep"] = keep
+            found = self._model(input_ids=tokens, past_key_values=cache, use_cache=True, **options).logits
+        return found[:, -keep:].float(), tuple(cache.layers)
+
+
+@torch.inference_mode()
+def _linear_head(model: PreTrainedModel, body: Any, start: int) -> tuple[torch.Tensor, torch.Tensor | None] | None:
+    """The output matrix and its bias, if logits are nothing but their product with the last hidden states."""
+    layer = model.get_output_embeddings()
+    if body is model or not isinstance(layer, torch.nn.Linear | torch.nn.Embedding):
+        return None
+    probe = torch.full((1, 2), start, device=model.device)
+    hidden, logits = body(input_ids=probe).last_hidden_state, model(input_ids=probe).logits
+    bias = getattr(layer, "bias", None)
+    product = torch.nn.functional.linear(hidden, layer.weight, bias)
+    if product.shape != logits.shape or not torch.allclose(product.float(), logits.float(), rtol=1e-2, atol=1e-2):
+        return None
+    return layer.weight.detach(), None if bias is None else bias.detach()
 
 
 def _own(reading: Reading) -> _CachedReading:

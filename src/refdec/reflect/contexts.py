@@ -2,60 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TypeVar
+import itertools
+from collections.abc import Callable, Sequence
 
+import numpy as np
 import torch
 
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.sample import sample
+from refdec.reflect.memory import parts_within, tokens_at_once
+from refdec.reflect.sample import Sampling, sample_all
+from refdec.reflect.schedule import Ask
 from refdec.reflect.side import FramedIds, Side
 
 Ids = tuple[int, ...]
-Item = TypeVar("Item")
 
 
-def tokens_at_once(model: LanguageModel) -> int:
-    """How many tokens one pass may hold, so that its logits and cache stay within a gigabyte or so."""
-    return 1 << 13 if model.device.type == "cpu" else 1 << 15
-
-
-def sample_contexts(
+async def sample_contexts(
     side: Side,
-    sources: Sequence[Sequence[int]],
-    uniforms: Sequence[torch.Tensor],
+    source: Sequence[int],
+    uniform: torch.Tensor,
     top_p: float,
-    tells_nothing: Callable[[int, Ids], bool],
-) -> list[list[Ids]]:
-    """Contexts next to each source, in text order, as many and as long as its uniform numbers (contexts, tokens) allow.
+    telling: Callable[[list[Ids]], list[Ids]],
+) -> list[Ids]:
+    """Contexts next to a source, in text order, as many and as long as its uniform numbers (contexts, tokens) allow.
 
-    Those that tell nothing about a source (they repeat it verbatim) are dropped, and so are duplicates; should none
-    be left, all are kept. Sources that are sampled together can round differently from one alone.
+    Duplicates are dropped, and so are contexts that are not among the telling ones (they repeat the source verbatim);
+    should none be left, all are kept.
     """
     model = side.outward
     allowed = side.allowed(model, FramedIds((), (), ()))
-    prefixes = [side.outward_prefix(source) for source in sources]
     alone = torch.ones(1, device=model.device)
-    drawn = sample(model, prefixes, alone, torch.cat(list(uniforms)), top_p, allowed, groups=len(sources))
-    result = []
-    for number, rows in enumerate(_parts(drawn, len(uniforms[0]))):
-        contexts = dict.fromkeys(tuple(model.direction.arrange(ids)) for ids in rows)
-        result.append([context for context in contexts if not tells_nothing(number, context)] or list(contexts))
-    return result
-
-
-def read_source(side: Side, contexts: Sequence[Ids], framed: FramedIds) -> torch.Tensor:
-    """Each expert's log-probabilities over the framed source: (contexts, tokens, vocabulary), inward order."""
-    model = side.inward
-    source = torch.tensor(inward_source(side, framed), device=model.device)
-    rows = max(1, tokens_at_once(model) // (len(source) + max(map(len, contexts))))
-    experts = [
-        model.distributions(
-            model.read([model.direction.arrange(context) for context in part]), source.expand(len(part), -1)
-        )
-        for part in _parts(contexts, rows)
-    ]
-    return torch.cat(experts)
+    job = Sampling([side.outward_prefix(source)], alone, uniform, top_p, allowed)
+    drawn = await Ask("contexts", model, sample_all, job)
+    contexts = list(dict.fromkeys(tuple(model.direction.arrange(ids)) for ids in drawn))
+    return telling(contexts) or contexts
 
 
 def inward_source(side: Side, framed: FramedIds) -> list[int]:
@@ -63,5 +43,28 @@ def inward_source(side: Side, framed: FramedIds) -> list[int]:
     return near + middle + far
 
 
-def _parts(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
+@torch.inference_mode()
+def read_sources(
+    model: LanguageModel, jobs: Sequence[tuple[Sequence[Sequence[int]], Sequence[int]]]
+) -> list[torch.Tensor]:
+    """What each expert makes of a source: features (contexts, tokens, width).
+
+    A job is contexts and the source after them, both in the model's reading order.
+    """
+    parts: list[list[torch.Tensor]] = [[] for _ in jobs]
+    rows = [(number, place) for number, (contexts, _) in enumerate(jobs) for place in range(len(contexts))]
+    # Sources of about one length share a pass, so that little of it is padding.
+    rows.sort(key=lambda row: (len(jobs[row[0]][1]), row[0]))
+    lengths = [len(jobs[number][1]) + len(jobs[number][0][place]) + 1 for number, place in rows]
+    for part in parts_within(rows, lengths, tokens_at_once(model)):
+        after = np.zeros((len(part), max(len(jobs[number][1]) for number, _ in part)), dtype=np.int64)
+        for row, (number, _) in zip(after, part, strict=True):
+            row[: len(jobs[number][1])] = jobs[number][1]
+        reading = model.read([jobs[number][0][place] for number, place in part])
+        found = model.features(reading, torch.from_numpy(after).to(model.device))
+        start = 0
+        for number, mine in itertools.groupby(part, key=lambda row: row[0]):  # rows of one job follow each other
+            stop = start + sum(1 for _ in mine)
+            parts[number].append(found[start:stop, : len(jobs[number][1])])
+            start = stop
+    return [torch.cat(part) for part in parts]

@@ -11,12 +11,16 @@ from dataclasses import dataclass
 
 import torch
 
-from refdec.reflect.calibration import calibrate
-from refdec.reflect.contexts import Ids, inward_source, read_source
-from refdec.reflect.product import at_tokens, mix
-from refdec.reflect.sample import Steer, sample
+from refdec.lm.protocol import LanguageModel
+from refdec.reflect.calibration import calibrate_all
+from refdec.reflect.contexts import Ids, inward_source, read_sources
+from refdec.reflect.memory import budget, parts_within
+from refdec.reflect.product import at_tokens, mix, normalise
+from refdec.reflect.sample import Sampling, Steer, sample_all
+from refdec.reflect.schedule import Ask
 from refdec.reflect.side import FramedIds, Side
-from refdec.reflect.weights import Solver
+from refdec.reflect.weights import LearnedWeights, Problem, Solver
+from refdec.reflect.workers import Answering
 
 NO_WEIGHT = 1e-4
 """A context under this weight does not change what is generated, and is not run."""
@@ -35,44 +39,105 @@ class Ensemble:
     gap: float  # how far that can be from the best weights, nats
 
 
-def learn_ensemble(
-    side: Side,
-    framed: FramedIds,
-    contexts: Sequence[Ids],
-    *,
-    given: int = 0,
-    given_weight: float = 0.0,
-    keep: int,
-    minimum_weight: float,
-    entropy: float,
-    solve: Solver,
-) -> Ensemble:
-    """Weigh contexts, keep the heaviest, weigh those again, and calibrate.
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """What an ensemble is learned from, and how.
 
     The first `given` contexts are not samples but the source's true ones. They are kept whatever they weigh, and
     share at least `given_weight` among them.
     """
-    experts = read_source(side, contexts, framed)
-    tokens = torch.tensor(inward_source(side, framed), device=experts.device)
-    allowed = side.allowed(side.inward, framed)
-    kept = prune(solve(experts, tokens, allowed).weights, keep, minimum_weight, given)
-    learned = solve(experts[kept], tokens, allowed)
-    weights = _with_share(learned.weights, given, given_weight)
-    order = weights.argsort(descending=True, stable=True)
-    chosen = [int(index) for index in kept[order]]
-    near, middle, _ = side.inward_parts(framed)
-    mixed = mix(weights, experts[kept], allowed)
-    # Nothing stands in a gap that is to be filled: then its surroundings show how sure the ensemble is.
-    source_part = mixed[len(near) : len(near) + len(middle)] if middle else mixed
-    return Ensemble(
-        side=side,
-        contexts=tuple(contexts[index] for index in chosen),
-        weights=weights[order],
-        others=tuple(context for index, context in enumerate(contexts) if index not in chosen),
-        top_p=calibrate(source_part, entropy),
-        objective=float(at_tokens(mixed, tokens).double().sum()),
-        gap=learned.gap,
+
+    side: Side
+    framed: FramedIds
+    contexts: Sequence[Ids]
+    keep: int
+    minimum_weight: float
+    entropy: float
+    solve: Solver
+    given: int = 0
+    given_weight: float = 0.0
+
+
+async def learn_ensemble(learning: Learning) -> Ensemble:
+    """Weigh contexts, keep the heaviest, weigh those again, and calibrate."""
+    return await Ask("weights", learning.side.inward, learn_all, learning)
+
+
+def learn_all(model: LanguageModel, jobs: Sequence[Learning]) -> Answering[list[Ensemble]]:
+    """Ensembles of several sources, as many at once as memory holds."""
+    limit = budget(model) / 4
+    needed = [4.0 * len(job.framed.all) * (len(job.contexts) * model.cost.width + 8 * model.vocabulary) for job in jobs]
+    result: list[Ensemble] = []
+    for part in parts_within(jobs, needed, limit):
+        result += yield from _learn_together(model, part)
+    return result
+
+
+@torch.inference_mode()
+def _learn_together(model: LanguageModel, jobs: Sequence[Learning]) -> Answering[list[Ensemble]]:
+    arrange = model.direction.arrange
+    sources = [inward_source(job.side, job.framed) for job in jobs]
+    experts = read_sources(
+        model, [([arrange(ids) for ids in job.contexts], source) for job, source in zip(jobs, sources, strict=True)]
     )
+    problems = [
+        Problem(features, torch.tensor(source, device=model.device), job.side.allowed(model, job.framed))
+        for job, features, source in zip(jobs, experts, sources, strict=True)
+    ]
+    yield
+    first = _solve(model, jobs, problems)
+    kept = [
+        prune(learned.weights, job.keep, job.minimum_weight, job.given)
+        for job, learned in zip(jobs, first, strict=True)
+    ]
+    reduced = [
+        Problem(problem.features[rows], problem.tokens, problem.allowed)
+        for problem, rows in zip(problems, kept, strict=True)
+    ]
+    # Where pruning took no weight away, the weights of those that are left are the best ones already.
+    again = [number for number, rows in enumerate(kept) if float(first[number].weights[rows].sum()) < 1 - 1e-6]
+    solved = _solve(model, [jobs[number] for number in again], [reduced[number] for number in again])
+    final = dict(zip(again, solved, strict=True))
+    weights, mixed = [], []
+    for number, (job, problem) in enumerate(zip(jobs, reduced, strict=True)):
+        learned = final[number].weights if number in final else first[number].weights[kept[number]]
+        weights.append(_with_share(learned, job.given, job.given_weight))
+        mixed.append(normalise(model.head.logits(mix(weights[-1], problem.features)), problem.allowed))
+    top_p = calibrate_all(
+        [_source_part(job, own) for job, own in zip(jobs, mixed, strict=True)], [job.entropy for job in jobs]
+    )
+    result = []
+    for number, job in enumerate(jobs):
+        order = weights[number].argsort(descending=True, stable=True)
+        chosen = kept[number][order].tolist()
+        among = set(chosen)
+        result.append(
+            Ensemble(
+                side=job.side,
+                contexts=tuple(job.contexts[index] for index in chosen),
+                weights=weights[number][order],
+                others=tuple(context for index, context in enumerate(job.contexts) if index not in among),
+                top_p=top_p[number],
+                objective=float(at_tokens(mixed[number], problems[number].tokens).double().sum()),
+                gap=final[number].gap if number in final else first[number].gap,
+            )
+        )
+    return result
+
+
+def _solve(model: LanguageModel, jobs: Sequence[Learning], problems: Sequence[Problem]) -> list[LearnedWeights]:
+    """Weights of all problems; those that ask for the same solver are solved together."""
+    result: dict[int, LearnedWeights] = {}
+    for solve in dict.fromkeys(job.solve for job in jobs):
+        mine = [number for number, job in enumerate(jobs) if job.solve is solve]
+        result |= dict(zip(mine, solve(model.head, [problems[number] for number in mine]), strict=True))
+    return [result[number] for number in range(len(problems))]
+
+
+def _source_part(job: Learning, mixed: torch.Tensor) -> torch.Tensor:
+    """The places of the source; nothing stands in a gap, and then its surroundings show how sure the ensemble is."""
+    near, middle, _ = job.side.inward_parts(job.framed)
+    return mixed[len(near) : len(near) + len(middle)] if middle else mixed
 
 
 def _with_share(weights: torch.Tensor, given: int, share: float) -> torch.Tensor:
@@ -96,7 +161,7 @@ def prune(weights: torch.Tensor, keep: int, minimum: float, given: int = 0) -> t
     return torch.cat([always, sampled[: max(0 if given else 1, enough)]])
 
 
-def generate(
+async def generate(
     ensemble: Ensemble,
     framed: FramedIds,
     uniform: torch.Tensor,
@@ -111,16 +176,29 @@ def generate(
     prefixes = [arrange(context) + near for context in ensemble.contexts[:running]]
     weights = ensemble.weights[:running] / ensemble.weights[:running].sum()
     allowed = side.allowed(side.inward, framed)
-    drawn = sample(side.inward, prefixes, weights, uniform, ensemble.top_p, allowed, stops, steer)
-    return [tuple(arrange(ids)) for ids in drawn]
+    job = Sampling(prefixes, weights, uniform, ensemble.top_p, allowed, stops, steer)
+    return [tuple(arrange(ids)) for ids in await Ask("generation", side.inward, sample_all, job)]
 
 
-def surprises(ensemble: Ensemble, framed: FramedIds) -> list[float]:
+async def surprises(ensemble: Ensemble, framed: FramedIds) -> list[float]:
     """Minus log RD of each token in the middle of a framed text, in text order; nats."""
-    side = ensemble.side
-    experts = read_source(side, ensemble.contexts, framed)
-    tokens = torch.tensor(inward_source(side, framed), device=experts.device)
-    mixed = mix(ensemble.weights, experts, side.allowed(side.inward, framed))
-    near, middle, _ = side.inward_parts(framed)
-    own = at_tokens(mixed, tokens)[len(near) : len(near) + len(middle)]
-    return side.inward.direction.arrange([-float(value) for value in own])
+    return await Ask("explanation", ensemble.side.inward, _surprises, (ensemble, framed))
+
+
+@torch.inference_mode()
+def _surprises(model: LanguageModel, jobs: Sequence[tuple[Ensemble, FramedIds]]) -> Answering[list[list[float]]]:
+    arrange = model.direction.arrange
+    sources = [inward_source(ensemble.side, framed) for ensemble, framed in jobs]
+    contexts = [[arrange(ids) for ids in ensemble.contexts] for ensemble, _ in jobs]
+    result = []
+    for (ensemble, framed), source, experts in zip(
+        jobs, sources, read_sources(model, list(zip(contexts, sources, strict=True))), strict=True
+    ):
+        side = ensemble.side
+        logits = model.head.logits(mix(ensemble.weights, experts))
+        mixed = normalise(logits, side.allowed(model, framed))
+        near, middle, _ = side.inward_parts(framed)
+        own = at_tokens(mixed, torch.tensor(source, device=model.device))[len(near) : len(near) + len(middle)]
+        yield
+        result.append(arrange([-value for value in own.tolist()]))
+    return result

@@ -1,6 +1,8 @@
 """The token-wise product of experts over contexts (equation 2 of the paper).
 
-Works on log-probabilities. Knows nothing of text, direction or how the experts were made.
+An expert's log-probabilities are its features times the output matrix, up to a constant. So the weighted product of
+experts is the weighted sum of their features, renormalised once, and no expert's own distribution is ever made.
+Knows nothing of text, direction or how the experts were made.
 """
 
 from __future__ import annotations
@@ -8,15 +10,17 @@ from __future__ import annotations
 import torch
 
 
-def mix(weights: torch.Tensor, experts: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-    """Log-probabilities of the weighted product, renormalised over the allowed tokens.
+def mix(weights: torch.Tensor, experts: torch.Tensor) -> torch.Tensor:
+    """Features of the product: (contexts,) and (contexts, ..., width) to (..., width)."""
+    mixed: torch.Tensor = torch.tensordot(weights.to(experts.dtype), experts, dims=1)
+    return mixed
 
-    weights: (contexts,); experts: (contexts, ..., vocabulary) log-probabilities; allowed: (vocabulary,) bool.
-    """
-    product: torch.Tensor = torch.tensordot(weights, experts, dims=1)  # (..., vocabulary)
-    return product.masked_fill(~allowed, -torch.inf).log_softmax(-1)
+
+def normalise(logits: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
+    """Log-probabilities over the allowed tokens; allowed is (vocabulary,) bool."""
+    return logits.masked_fill(~allowed, -torch.inf).log_softmax(-1)
 
 
 def at_tokens(logprobs: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
-    """What each place gives to its own token: (..., n, vocabulary) and (n,) to (..., n)."""
-    return logprobs.gather(-1, tokens.expand(logprobs.shape[:-1])[..., None])[..., 0]
+    """What each place gives to its own token: (..., n, vocabulary) and (..., n) to (..., n)."""
+    return logprobs.gather(-1, tokens[..., None])[..., 0]

@@ -1,22 +1,29 @@
 """Sampling texts from a product of experts, one token at a time.
 
-Contexts come from it too: a single expert of weight one. Rows whose texts are still the same are computed
-once, and branch when their draws differ. Works in the model's reading order; knows no text.
+Contexts come from it too: a single expert of weight one. There are two ways to the same tokens. One goes text by text;
+rows that still say the same are computed once and branch when their draws differ, and rules can steer what comes next.
+The other, for a GPU, takes many jobs as one batch of fixed shape and reads nothing back until all are done. Works in
+the model's reading order; knows no text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
+from refdec.lm.operations import operations
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.nucleus import draw
-from refdec.reflect.product import mix
+from refdec.reflect.memory import budget, parts_within
+from refdec.reflect.product import normalise
+from refdec.reflect.workers import Answering
 
-CACHED_TOKENS = 1 << 16
-"""At most this many tokens are held in a cache at once; more samples than that come in several rounds."""
+CACHED_TOKENS = 1 << 13
+"""Branching rows hold at most this many tokens in a cache at once; more samples than that come in several rounds."""
 
 
 class Steer(Protocol):
@@ -26,44 +33,99 @@ class Steer(Protocol):
         """Log-probabilities (vocabulary,) after these ids in reading order, with so many tokens left to draw."""
 
 
-@torch.inference_mode()
-def sample(
-    model: LanguageModel,
-    prefixes: Sequence[Sequence[int]],
-    weights: torch.Tensor,
-    uniform: torch.Tensor,
-    top_p: float,
-    allowed: torch.Tensor,
-    stops: Collection[int] = (),
-    steer: Steer | None = None,
-    groups: int = 1,
-) -> list[list[int]]:
-    """Continuations of a weighted set of prefixes, in the model's reading order.
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """What is to be sampled: continuations of a weighted set of prefixes, in the model's reading order.
 
-    uniform is (samples, tokens); a continuation ends after one of the stop tokens or when its row of uniform
-    numbers is used up. Several groups, each of as many prefixes and samples as the next, can be sampled together
-    with the same weights; their rows follow each other.
+    A continuation ends after one of the stop tokens or when its row of uniform numbers is used up.
     """
-    experts, samples = len(prefixes) // groups, len(uniform) // groups
-    limit = max(1, CACHED_TOKENS // (experts * (max(map(len, prefixes)) + uniform.shape[1])))
-    if groups == 1 and samples > limit:
-        rounds = torch.split(uniform, limit)
-        return [ids for part in rounds for ids in sample(model, prefixes, weights, part, top_p, allowed, stops, steer)]
-    reading = model.read(prefixes)  # rows: branch by branch, each with all its experts
-    branches: list[list[int]] = [[] for _ in range(groups)]
-    branch_of = [row // samples for row in range(len(uniform))]  # sample -> branch; -1 once it has ended
-    texts: list[list[int]] = [[] for _ in range(len(uniform))]
-    steps = uniform.shape[1]
+
+    prefixes: Sequence[Sequence[int]]
+    weights: torch.Tensor  # (prefixes,)
+    uniform: torch.Tensor  # (samples, tokens), on the CPU
+    top_p: float
+    allowed: torch.Tensor  # (vocabulary,)
+    stops: Collection[int] = ()
+    steer: Steer | None = None
+
+    @property
+    def places(self) -> int:
+        """Tokens that a row has at most."""
+        return max(map(len, self.prefixes)) + self.uniform.shape[1] + 1
+
+    @property
+    def rows(self) -> int:
+        return len(self.prefixes) * len(self.uniform)
+
+
+Ids = list[int]
+
+
+def sample_all(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[Ids]]]:
+    """The continuations of each job. On a GPU jobs are computed together, as many as memory holds."""
+    result: list[list[Ids]] = [[] for _ in jobs]
+    together = [number for number, job in enumerate(jobs) if job.steer is None and has_static_shapes(model)]
+    limit = budget(model) if together else 0.0
+    pieces = [(number, piece) for number in together for piece in _pieces(model, jobs[number], limit)]
+    needed = [_bytes(model, piece) for _, piece in pieces]
+    for part in parts_within(pieces, needed, limit):
+        found = yield from sample_batch(model, [piece for _, piece in part])
+        for (number, _), texts in zip(part, found, strict=True):
+            result[number] += texts
+    for number, job in enumerate(jobs):
+        if number not in together:
+            result[number] = sample(model, job)
+    return result
+
+
+def has_static_shapes(model: LanguageModel) -> bool:
+    """Whether one batch of fixed shape is faster than rows that branch: where launches cost more than arithmetic."""
+    return model.device.type == "cuda"
+
+
+def _pieces(model: LanguageModel, job: Sampling, limit: float) -> list[Sampling]:
+    """A job in parts that memory holds, each with some of its samples."""
+    together = max(1, int(limit * len(job.uniform) / _bytes(model, job)))
+    return [replace(job, uniform=part) for part in torch.split(job.uniform, together)]
+
+
+def _bytes(model: LanguageModel, job: Sampling) -> float:
+    """What the rows of a job hold, their logits in several forms included."""
+    return job.rows * model.cost.row_bytes(job.places, 4)
+
+
+@torch.inference_mode()
+def sample(model: LanguageModel, job: Sampling) -> list[Ids]:
+    """The continuations of one job, its rows branching from each other as they come to differ."""
+    experts, (samples, steps) = len(job.prefixes), job.uniform.shape
+    limit = max(1, CACHED_TOKENS // (experts * job.places))
+    if samples > limit:
+        rounds = torch.split(job.uniform, limit)
+        return [ids for part in rounds for ids in sample(model, replace(job, uniform=part))]
+    draw = operations(model.device).draw
+    allowed, everything = job.allowed[None], torch.ones_like(job.allowed)[None]
+    reading = model.read(job.prefixes)  # rows: branch by branch, each with all its experts
+    branches: list[Ids] = [[]]
+    branch_of = [0] * samples  # sample -> branch; -1 once it has ended
+    texts: list[Ids] = [[] for _ in range(samples)]
     for step in range(steps):
         active = [index for index, branch in enumerate(branch_of) if branch >= 0]
-        mixed = mix(weights, reading.next_logprobs.view(-1, experts, model.vocabulary).transpose(0, 1), allowed)
-        if steer is not None:
-            mixed = torch.stack([steer(ids, row, steps - step) for ids, row in zip(branches, mixed, strict=True)])
+        mixed = torch.einsum("e,bef->bf", job.weights, reading.features.view(len(branches), experts, -1))
+        logits = model.logits(mixed)
+        if job.steer is not None:
+            rows = zip(branches, normalise(logits, job.allowed), strict=True)
+            logits = torch.stack([job.steer(ids, row, steps - step) for ids, row in rows])
         parents = [branch_of[index] for index in active]
-        drawn = draw(mixed[parents], top_p, uniform[active, step].to(mixed.device)).tolist()
+        drawn = draw(
+            logits[parents],
+            allowed if job.steer is None else everything,
+            torch.zeros(len(active), dtype=torch.int32, device=model.device),
+            torch.full((len(active),), job.top_p, device=model.device),
+            job.uniform[active, step].to(model.device),
+        ).tolist()
         children: dict[tuple[int, int], int] = {}
         for index, parent, token in zip(active, parents, drawn, strict=True):
-            if token in stops or step == steps - 1:
+            if token in job.stops or step == steps - 1:
                 texts[index] = [*branches[parent], token]
                 branch_of[index] = -1
             else:
@@ -71,9 +133,77 @@ def sample(
         if not children:
             break
         if [parent for parent, _ in children] != list(range(len(branches))):
-            rows = [parent * experts + expert for parent, _ in children for expert in range(experts)]
-            reading = reading.select(torch.tensor(rows, device=model.device))
+            chosen = [parent * experts + expert for parent, _ in children for expert in range(experts)]
+            reading = reading.select(torch.tensor(chosen, device=model.device))
         branches = [[*branches[parent], token] for parent, token in children]
         tokens = torch.tensor([token for _, token in children], device=model.device)
         reading = model.extend(reading, tokens.repeat_interleave(experts))
     return texts
+
+
+@torch.inference_mode()
+def sample_batch(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[Ids]]]:
+    """One batch of fixed shape: the rows of a sample are its experts, the samples of a job follow each other."""
+    device = model.device
+    draw = operations(device).draw
+    layout = _Layout.of(jobs)
+    index, shares, owner = (torch.from_numpy(part).to(device) for part in (layout.rows, layout.shares, layout.owner))
+    masks = {id(job.allowed): job.allowed for job in jobs}
+    allowed, known = torch.stack(list(masks.values())), list(masks)
+    counts = [len(job.uniform) for job in jobs]
+    which = torch.tensor(np.repeat([known.index(id(job.allowed)) for job in jobs], counts), device=device)
+    top_p = torch.tensor(np.repeat([job.top_p for job in jobs], counts).astype(np.float32), device=device)
+    steps = max(job.uniform.shape[1] for job in jobs)
+    uniform = torch.zeros(steps, len(top_p))
+    for start, job in zip(np.cumsum([0, *counts]), jobs, strict=False):
+        uniform[: job.uniform.shape[1], start : start + len(job.uniform)] = job.uniform.t()
+    uniform = uniform.clamp_(max=1 - 2**-24).to(device)  # float32 rounds what is next to one up to it
+    reading = model.read([prefix for job in jobs for prefix in job.prefixes])
+    writer = model.writer(reading.select(torch.from_numpy(layout.prefix).to(device)), steps)
+    said = torch.zeros(steps, len(top_p), dtype=torch.long, device=device)
+    alone = layout.rows.shape[1] == 1
+    for step in range(steps):
+        features = writer.features if alone else torch.bmm(shares[:, None], writer.features[index])[:, 0]
+        said[step] = draw(model.logits(features), allowed, which, top_p, uniform[step])
+        if step < steps - 1:
+            writer.append(said[step] if alone else said[step][owner])
+    yield
+    texts = iter(said.t().tolist())
+    return [[_cut(next(texts), job) for _ in range(len(job.uniform))] for job in jobs]
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the experts of each sample stand in a batch."""
+
+    prefix: npt.NDArray[np.int64]  # (rows,): the prefix of each row, counted through all jobs
+    owner: npt.NDArray[np.int64]  # (rows,): the sample of each row
+    rows: npt.NDArray[
+        np.int64
+    ]  # (samples, most experts): the rows of each sample, the first again where there are less
+    shares: npt.NDArray[np.float32]  # (samples, most experts): their weights, zero where there are less
+
+    @classmethod
+    def of(cls, jobs: Sequence[Sampling]) -> _Layout:
+        most = max(len(job.prefixes) for job in jobs)
+        prefix, owner, rows, shares = [], [], [], []
+        first_prefix = first_sample = first_row = 0
+        for job in jobs:
+            experts, samples = len(job.prefixes), len(job.uniform)
+            own = np.arange(experts * samples).reshape(samples, experts)
+            prefix.append(first_prefix + np.tile(np.arange(experts), samples))
+            owner.append(first_sample + np.repeat(np.arange(samples), experts))
+            rows.append(first_row + np.pad(own, ((0, 0), (0, most - experts)), mode="edge"))
+            weights = np.zeros(most, np.float32)
+            weights[:experts] = job.weights.tolist()
+            shares.append(np.tile(weights, (samples, 1)))
+            first_prefix, first_sample, first_row = first_prefix + experts, first_sample + samples, first_row + own.size
+        return cls(np.concatenate(prefix), np.concatenate(owner), np.concatenate(rows), np.concatenate(shares))
+
+
+def _cut(ids: Ids, job: Sampling) -> Ids:
+    """What a job asked for: no longer than its numbers, and nothing after the first stop."""
+    own = ids[: job.uniform.shape[1]]
+    if not job.stops:
+        return own
+    return own[: next((place + 1 for place, token in enumerate(own) if token in job.stops), len(own))]

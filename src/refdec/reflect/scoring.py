@@ -5,45 +5,46 @@ The outward model reads each framed candidate once and is asked for every contex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.contexts import Ids, tokens_at_once
+from refdec.reflect.contexts import Ids
+from refdec.reflect.memory import parts_within, tokens_at_once
+from refdec.reflect.schedule import Ask
 from refdec.reflect.side import Side
+from refdec.reflect.workers import Answering
 
 
-def fits(side: Side, contexts: Sequence[Ids], candidates: Sequence[Sequence[int]]) -> torch.Tensor:
+async def fits(side: Side, contexts: Sequence[Ids], candidates: Sequence[Sequence[int]]) -> torch.Tensor:
     """Log-probability of each context next to each framed candidate: (candidates, contexts), float32, on the CPU.
 
     The contexts are of one length.
     """
-    (table,) = fits_of_groups(side, [(contexts, candidates)])
-    return table
+    if not contexts:
+        return torch.empty(len(candidates), 0)
+    arrange = side.outward.direction.arrange
+    rows = await token_logprobs(
+        side.outward,
+        [side.outward_prefix(candidate) for candidate in candidates],
+        [arrange(context) for context in contexts],
+        [range(len(contexts))] * len(candidates),
+    )
+    return torch.stack(rows).double().sum(-1).float()
 
 
-def fits_of_groups(side: Side, groups: Sequence[tuple[Sequence[Ids], Sequence[Sequence[int]]]]) -> list[torch.Tensor]:
-    """The same for several groups of contexts and candidates at once; all contexts are of one length."""
-    model = side.outward
-    prefixes: list[list[int]] = []
-    wanted: list[range] = []
-    continuations: list[list[int]] = []
-    for contexts, candidates in groups:
-        own = range(len(continuations), len(continuations) + len(contexts))
-        continuations += [model.direction.arrange(context) for context in contexts]
-        prefixes += [side.outward_prefix(candidate) for candidate in candidates]
-        wanted += [own] * len(candidates)
-    rows = token_logprobs(model, prefixes, continuations, wanted)
-    result, start = [], 0
-    for _, candidates in groups:
-        table = torch.stack(rows[start : start + len(candidates)])
-        result.append(table.double().sum(-1).float())
-        start += len(candidates)
-    return result
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Prefixes, and for each the continuations whose log-probabilities are asked for; all of one length."""
+
+    prefixes: Sequence[Sequence[int]]
+    continuations: Sequence[Sequence[int]]
+    wanted: Sequence[Sequence[int]]  # for each prefix, which continuations
 
 
-def token_logprobs(
+async def token_logprobs(
     model: LanguageModel,
     prefixes: Sequence[Sequence[int]],
     continuations: Sequence[Sequence[int]],
@@ -54,51 +55,63 @@ def token_logprobs(
     wanted names for each prefix the continuations that are asked for; the result has for each prefix (wanted,
     tokens), float32, on the CPU. The continuations are of one length.
     """
-    after = torch.tensor([list(continuation) for continuation in continuations], device=model.device)
-    result = [torch.empty(0)] * len(prefixes)
-    # Neighbours in length share a batch, so that little of it is padding.
-    order = sorted(range(len(prefixes)), key=lambda index: len(prefixes[index]))
-    for part in _batches(order, [len(row) for row in wanted], [len(row) for row in prefixes], after.shape[1], model):
-        reading = model.read([prefixes[index] for index in part])
-        counts = torch.tensor([len(wanted[index]) for index in part], device=model.device)
-        rows = torch.arange(len(part), device=model.device).repeat_interleave(counts)
-        asked = torch.tensor([row for index in part for row in wanted[index]], device=model.device)
-        scored = model.score(reading.select(rows), after[asked]).float().cpu()
-        for index, found in zip(part, torch.split(scored, counts.tolist()), strict=True):
-            result[index] = found
-    return result
+    return await Ask("scoring", model, score_all, Asked(prefixes, continuations, wanted))
 
 
-def own_logprobs(model: LanguageModel, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
+async def own_logprobs(model: LanguageModel, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
     """Log-probabilities of the tokens of texts by themselves, in the model's reading order."""
     longest = max(map(len, texts))
-    together = max(1, tokens_at_once(model) // longest)
-    order = sorted(range(len(texts)), key=lambda index: len(texts[index]))
-    result = [torch.empty(0)] * len(texts)
-    for start in range(0, len(order), together):
-        part = order[start : start + together]
-        size = len(texts[part[-1]])
-        # What stands behind a text cannot change what was read before it.
-        padded = torch.tensor([[*texts[index], *[0] * (size - len(texts[index]))] for index in part])
-        reading = model.read([[]]).select(torch.zeros(len(part), dtype=torch.long, device=model.device))
-        scored = model.score(reading, padded.to(model.device)).float().cpu()
-        for index, row in zip(part, scored, strict=True):
-            result[index] = row[: len(texts[index])]
+    # What stands behind a text cannot change what was read before it.
+    padded = [[*text, *[0] * (longest - len(text))] for text in texts]
+    (rows,) = await token_logprobs(model, [[]], padded, [range(len(texts))])
+    return [row[: len(text)] for row, text in zip(rows, texts, strict=True)]
+
+
+def score_all(model: LanguageModel, jobs: Sequence[Asked]) -> Answering[list[list[torch.Tensor]]]:
+    """What each job asks for; prefixes of all jobs share passes."""
+    limit = tokens_at_once(model)
+    result = [[torch.empty(len(wanted), len(job.continuations[0])) for wanted in job.wanted] for job in jobs]
+    pieces = [
+        (number, place, start, min(len(wanted), start + together))
+        for number, job in enumerate(jobs)
+        for place, wanted in enumerate(job.wanted)
+        for together in [max(1, (limit - len(job.prefixes[place])) // len(job.continuations[0]))]
+        for start in range(0, len(wanted), together)
+    ]
+    # Neighbours in length share a pass, so that little of it is padding.
+    pieces.sort(key=lambda piece: (len(jobs[piece[0]].continuations[0]), len(jobs[piece[0]].prefixes[piece[1]])))
+    sizes = [
+        float(len(jobs[number].prefixes[place]) + (stop - start) * len(jobs[number].continuations[0]))
+        for number, place, start, stop in pieces
+    ]
+    table, first = _continuations(jobs)
+    table = table.to(model.device)
+    for part in parts_within(pieces, sizes, limit):
+        rows, asked = [], []
+        for row, (number, place, start, stop) in enumerate(part):
+            rows += [row] * (stop - start)
+            asked += [first[number] + index for index in jobs[number].wanted[place][start:stop]]
+        longest = max(len(jobs[number].continuations[0]) for number, _, _, _ in part)
+        reading = model.read([jobs[number].prefixes[place] for number, place, _, _ in part])
+        shared = reading.select(torch.tensor(rows, device=model.device))
+        after = table[torch.tensor(asked, device=model.device), :longest]
+        found = model.score(shared, after).float()
+        yield
+        scored = torch.split(found.cpu(), [stop - start for _, _, start, stop in part])
+        for (number, place, start, stop), mine in zip(part, scored, strict=True):
+            result[number][place][start:stop] = mine[:, : len(jobs[number].continuations[0])]
     return result
 
 
-def _batches(
-    order: Sequence[int], counts: Sequence[int], lengths: Sequence[int], after: int, model: LanguageModel
-) -> Iterator[list[int]]:
-    """Neighbours in an order, as many as one pass may hold."""
-    limit = tokens_at_once(model)
-    part: list[int] = []
-    rows = 0
-    for index in order:
-        longest = lengths[index] + after
-        if part and (rows + counts[index]) * longest > limit:
-            yield part
-            part, rows = [], 0
-        part.append(index)
-        rows += counts[index]
-    yield part
+def _continuations(jobs: Sequence[Asked]) -> tuple[torch.Tensor, list[int]]:
+    """The continuations of all jobs as rows of one table, and where those of each job begin."""
+    longest = max(len(job.continuations[0]) for job in jobs)
+    table = torch.zeros(sum(len(job.continuations) for job in jobs), longest, dtype=torch.long)
+    first, start = [], 0
+    for job in jobs:
+        first.append(start)
+        table[start : start + len(job.continuations), : len(job.continuations[0])] = torch.tensor(
+            [list(ids) for ids in job.continuations]
+        )
+        start += len(job.continuations)
+    return table, first

@@ -7,19 +7,15 @@ written once, for both. Ids here are in text order; they meet a model only in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import torch
 
 from refdec.lm.direction import Direction
 from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,33 +59,14 @@ class Side:
 
     def allowed(self, model: LanguageModel, framed: FramedIds) -> torch.Tensor:
         """Which tokens may be generated or weighed: no line breaks, no marks, unless the source itself has them."""
-        tokens = self.pair.tokens
-        mask = torch.ones(model.vocabulary, dtype=torch.bool)
-        mask[list(tokens.containing("\n\r") | tokens.special)] = False
-        mask[tokens.vocabulary :] = False
-        mask[list(framed.all)] = True
-        return mask.to(model.device)
+        usual = self.pair.speakable[model.direction]
+        exceptions = sorted(self.pair.unspoken & set(framed.all))
+        if not exceptions:
+            return usual  # one mask for all sources, so that a batch needs no more
+        mask = usual.clone()
+        mask[exceptions] = True
+        return mask
 
 
 def both_sides(pair: Pair) -> tuple[Side, Side]:
     return Side(pair, "right"), Side(pair, "left")
-
-
-def on_both_sides(
-    pair: Pair, work: Callable[[Side], Result], names: Collection[str] = ("right", "left")
-) -> list[Result]:
-    """The same work on the right and on the left; at the same time on a CPU, where single steps fill no two cores.
-
-    Each side then has half of torch's threads, also where only one is asked for, so that a side gives the same
-    whatever else runs.
-    """
-    sides = [side for side in both_sides(pair) if side.name in names]
-    threads = torch.get_num_threads()
-    if pair.forward.device.type != "cpu" or threads < 2:
-        return [work(side) for side in sides]
-    torch.set_num_threads(threads // 2)
-    try:
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            return list(pool.map(work, sides))
-    finally:
-        torch.set_num_threads(threads)

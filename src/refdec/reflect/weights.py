@@ -1,20 +1,22 @@
 """How much each context says about the source: w = argmax over the simplex of log RD(source).
 
-The objective is a sum over places j of sum_i w_i log p_i(s_j) - log sum_t exp sum_i w_i log p_i(t), linear
-minus log-sum-exp of linear, hence concave in w: one optimum, and the Frank-Wolfe gap max_i g_i - w.g bounds
-how far w is from it. Works on log-probabilities of experts; knows no text.
+With features h_ij of context i before token j, and the output matrix E, log RD is the sum over places j of
+h_j.E[s_j] - log sum_t exp h_j.E[t], where h_j = sum_i w_i h_ij: linear minus log-sum-exp of linear, hence concave in w.
+One optimum, and the Frank-Wolfe gap max_i g_i - w.g bounds how far w is from it. The gradient needs no expert's own
+distribution: g_i = sum_j h_ij.(E[s_j] - sum_t RD(t) E[t]). Several problems are solved side by side, each as if it
+were alone. Knows no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from refdec.reflect.product import at_tokens, mix
+from refdec.lm.head import Head
 
 GAP = 1e-3
 """Nats under the optimum that are good enough: far below what the choice of contexts moves."""
@@ -24,7 +26,21 @@ MAXIMUM_EVALUATIONS = 200
 NEWCOMERS = 8
 """Contexts without weight that a step may bring in."""
 
+SHORTEST_STEP = 1e-3
+
+CURVATURE_BYTES = 1 << 29
+"""Logits of the chosen contexts that are held at once."""
+
 Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A source, the contexts that may explain it, and what they make of it."""
+
+    features: torch.Tensor  # (contexts, tokens, width)
+    tokens: torch.Tensor  # (tokens,)
+    allowed: torch.Tensor  # (vocabulary,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,73 +53,161 @@ class LearnedWeights:
     evaluations: int  # of the objective and its gradient
 
 
-Solver = Callable[[torch.Tensor, torch.Tensor, torch.Tensor], LearnedWeights]
-"""(experts (contexts, tokens, vocabulary), tokens (tokens,), allowed (vocabulary,)) to weights."""
+Solver = Callable[[Head, Sequence[Problem]], list[LearnedWeights]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Objective, gradient and gap of each problem at some weights."""
+
+    weights: torch.Tensor  # (problems, contexts)
+    value: Array  # (problems,)
+    gap: Array  # (problems,)
+    gradient: torch.Tensor  # (problems, contexts); minus infinity where a problem has no such context
+    probabilities: torch.Tensor  # (problems, tokens, vocabulary), of the product
 
 
 class Objective:
-    """log RD(source) and its gradient in the weights, counted."""
+    """log RD(source) and its gradient in the weights, for several problems at once."""
 
-    def __init__(self, experts: torch.Tensor, tokens: torch.Tensor, allowed: torch.Tensor) -> None:
-        self._experts, self._tokens, self._allowed = experts, tokens, allowed
-        self._own = at_tokens(experts, tokens).double().sum(1)  # (contexts,)
-        self.evaluations = 0
+    def __init__(self, head: Head, problems: Sequence[Problem]) -> None:
+        self._head = head
+        contexts = max(len(problem.features) for problem in problems)
+        tokens = max(len(problem.tokens) for problem in problems)
+        first = problems[0].features
+        if len(problems) == 1:
+            self._features = first[None]
+        else:
+            self._features = first.new_zeros(len(problems), contexts, tokens, first.shape[-1])
+            for number, problem in enumerate(problems):
+                own = problem.features
+                self._features[number, : own.shape[0], : own.shape[1]] = own
+        self._tokens = first.new_zeros(len(problems), tokens, dtype=torch.long)
+        self._present = first.new_zeros(len(problems), tokens)
+        self._missing = torch.ones(len(problems), contexts, dtype=torch.bool)
+        for number, problem in enumerate(problems):
+            self._tokens[number, : len(problem.tokens)] = problem.tokens
+            self._present[number, : len(problem.tokens)] = 1.0
+            self._missing[number, : len(problem.features)] = False
+        self._missing = self._missing.to(first.device)
+        self._banned = ~torch.stack([problem.allowed for problem in problems])[:, None]
+        said = torch.zeros(len(problems), tokens, problems[0].allowed.shape[0], device=first.device)
+        said.scatter_(2, self._tokens[..., None], self._present[..., None])
+        self._said = head.pull(said)  # (problems, tokens, width): E[s_j]
 
-    def best_single(self) -> torch.Tensor:
-        """All weight on the context that makes the source most probable by itself."""
-        weights = torch.zeros_like(self._own)
-        weights[self._own.argmax()] = 1.0
-        return weights
+    def start(self) -> torch.Tensor:
+        """All weight on the context that would gain most where all weigh alike."""
+        even = (~self._missing).double()
+        gradient = self(even / even.sum(1, keepdim=True)).gradient
+        return torch.zeros_like(gradient).scatter_(1, gradient.argmax(1, keepdim=True), 1.0)
 
-    def curvature(self, weights: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
-        """The Hessian among the chosen contexts: minus the covariance of their log-probabilities under RD."""
-        probabilities = mix(weights.to(self._experts.dtype), self._experts, self._allowed).exp()
-        experts = self._experts[chosen]
-        mean = torch.einsum("ctv,tv->ct", experts, probabilities)
-        centred = (experts - mean[..., None]) * probabilities.sqrt()
-        return -torch.einsum("ctv,dtv->cd", centred, centred).double()
+    def __call__(self, weights: torch.Tensor) -> _Point:
+        mixed = torch.einsum("bc,bctf->btf", weights.to(self._features.dtype), self._features)
+        logits = self._head.logits(mixed).masked_fill(self._banned, -torch.inf)
+        logprobs = logits.log_softmax(-1)
+        own = logprobs.gather(2, self._tokens[..., None])[..., 0].masked_fill(self._present == 0, 0.0)
+        probabilities = logprobs.exp() * self._present[..., None]
+        pulled = self._said - self._head.pull(probabilities)
+        gradient = torch.einsum("bctf,btf->bc", self._features, pulled).double()
+        gradient = gradient.masked_fill(self._missing, -torch.inf)
+        inner = (weights * gradient.masked_fill(self._missing, 0.0)).sum(1)
+        figures = torch.stack([own.double().sum(1), gradient.amax(1) - inner]).cpu().numpy()
+        return _Point(weights, figures[0], figures[1], gradient, probabilities)
 
-    def __call__(self, weights: torch.Tensor) -> tuple[float, torch.Tensor]:
-        self.evaluations += 1
-        mixed = mix(weights.to(self._experts.dtype), self._experts, self._allowed)  # (tokens, vocabulary)
-        expected = torch.einsum("ctv,tv->c", self._experts, mixed.exp()).double()
-        return float(at_tokens(mixed, self._tokens).double().sum()), self._own - expected
+    def curvature(self, point: _Point, problems: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+        """The Hessian of some problems among the chosen contexts of each (problems, k), as (problems, k, k).
+
+        It is minus the covariance of the contexts' logits under RD, summed over places.
+        """
+        features = self._features[problems[:, None], chosen].transpose(1, 2)  # (problems, tokens, k, width)
+        each = 4 * features.shape[1] * features.shape[2] * self._vocabulary
+        together = max(1, CURVATURE_BYTES // each)
+        found = []
+        for some, rows in zip(torch.split(features, together), torch.split(problems, together), strict=True):
+            probabilities = point.probabilities[rows]
+            logits = self._head.logits(some)
+            centred = logits.sub_(logits @ probabilities[..., None]).mul_(probabilities.sqrt()[:, :, None])
+            found.append(-(centred @ centred.transpose(-1, -2)).double().sum(1))
+        return torch.cat(found)
+
+    @property
+    def _vocabulary(self) -> int:
+        return self._banned.shape[-1]
 
 
-def newton(experts: torch.Tensor, tokens: torch.Tensor, allowed: torch.Tensor) -> LearnedWeights:
+@torch.inference_mode()
+def newton(head: Head, problems: Sequence[Problem]) -> list[LearnedWeights]:
     """Newton steps over the few contexts that carry weight or would gain most by it.
 
     The optimum is sparse, so the model of second order stays tiny; the gap is taken over all contexts.
     """
-    objective = Objective(experts, tokens, allowed)
-    weights = objective.best_single()
-    value, gradient = objective(weights)
-    gap = _gap(weights, gradient)
-    while gap > GAP and objective.evaluations < MAXIMUM_EVALUATIONS:
-        carrying = weights > 0
-        size = min(len(weights), int(carrying.sum()) + NEWCOMERS)
-        chosen = gradient.masked_fill(carrying, torch.inf).topk(size).indices
-        model = (gradient[chosen], objective.curvature(weights, chosen), weights[chosen])
-        target = torch.zeros_like(weights)
-        best = maximise_on_simplex(*(part.cpu().numpy() for part in model))
-        target[chosen] = torch.from_numpy(best).to(weights.device)
-        step, rise = 1.0, float(gradient @ (target - weights))
-        while step > 1e-3:
-            trial = weights + step * (target - weights)
-            trial_value, trial_gradient = objective(trial)
-            trial_gap = _gap(trial, trial_gradient)
+    objective = Objective(head, problems)
+    point = objective(objective.start())
+    evaluations = np.full(len(problems), 2)
+    running = point.gap > GAP
+    while running.any():
+        target = _newton_target(objective, point, running)
+        direction = target - point.weights
+        rise = (point.gradient.masked_fill(point.gradient.isneginf(), 0.0) * direction).sum(1).cpu().numpy()
+        steps, searching = np.ones(len(problems)), running.copy()
+        best = point
+        while searching.any():
+            moved = np.where(searching, steps, 0.0)
+            trial = objective(point.weights + torch.from_numpy(moved).to(direction)[:, None] * direction)
+            evaluations[searching] += 1
             # Close to the optimum, float32 can no longer tell a rise in value, but the gap still tells.
-            if trial_value >= value + 0.1 * step * rise or trial_gap <= gap / 2:
-                break
-            step /= 2
-        else:
-            break
-        weights, value, gradient, gap = trial, trial_value, trial_gradient, trial_gap
-    return LearnedWeights(weights.float(), value, gap, objective.evaluations)
+            good = searching & ((trial.value >= point.value + 0.1 * steps * rise) | (trial.gap <= point.gap / 2))
+            best = _pick(trial, best, good)
+            searching &= ~good
+            steps[searching] /= 2
+            stuck = searching & (steps <= SHORTEST_STEP)
+            running &= ~stuck
+            searching &= ~stuck
+        point = best
+        running &= (point.gap > GAP) & (evaluations < MAXIMUM_EVALUATIONS)
+    return [
+        LearnedWeights(
+            point.weights[number, : len(problem.features)].float(),
+            float(point.value[number]),
+            float(point.gap[number]),
+            int(evaluations[number]),
+        )
+        for number, problem in enumerate(problems)
+    ]
 
 
-def _gap(weights: torch.Tensor, gradient: torch.Tensor) -> float:
-    return float(gradient.max() - weights @ gradient)
+def _newton_target(objective: Objective, point: _Point, running: npt.NDArray[np.bool_]) -> torch.Tensor:
+    """For each running problem the weights that maximise its model of second order."""
+    problems = torch.from_numpy(np.flatnonzero(running)).to(point.weights.device)
+    weights, slope = point.weights[problems], point.gradient[problems]
+    carrying = weights > 0
+    sizes = (carrying.sum(1) + NEWCOMERS).clamp(max=carrying.shape[1]).tolist()
+    chosen = slope.masked_fill(carrying, torch.inf).topk(max(sizes), dim=1).indices
+    curvature = objective.curvature(point, problems, chosen).cpu().numpy()
+    gradient, start = (part.gather(1, chosen).cpu().numpy() for part in (slope, weights))
+    best = np.zeros_like(start)
+    for row, size in enumerate(sizes):
+        own = np.flatnonzero(np.isfinite(gradient[row]) & (np.arange(len(gradient[row])) < size))
+        best[row, own] = maximise_on_simplex(gradient[row, own], curvature[row][np.ix_(own, own)], start[row, own])
+    target = point.weights.clone()
+    target[problems] = torch.zeros_like(weights).scatter_(1, chosen, torch.from_numpy(best).to(weights))
+    return target
+
+
+def _pick(new: _Point, old: _Point, which: npt.NDArray[np.bool_]) -> _Point:
+    """The new point for some problems, the old one for the others."""
+    if which.all():
+        return new
+    if not which.any():
+        return old
+    rows = torch.from_numpy(which).to(new.weights.device)
+    return _Point(
+        torch.where(rows[:, None], new.weights, old.weights),
+        np.where(which, new.value, old.value),
+        np.where(which, new.gap, old.gap),
+        torch.where(rows[:, None], new.gradient, old.gradient),
+        torch.where(rows[:, None, None], new.probabilities, old.probabilities),
+    )
 
 
 def maximise_on_simplex(gradient: Array, curvature: Array, start: Array) -> Array:
@@ -142,20 +246,25 @@ def maximise_on_simplex(gradient: Array, curvature: Array, start: Array) -> Arra
     return x
 
 
-def adam(experts: torch.Tensor, tokens: torch.Tensor, allowed: torch.Tensor, steps: int = 160) -> LearnedWeights:
+def adam(head: Head, problems: Sequence[Problem], steps: int = 160) -> list[LearnedWeights]:
     """Adam on softmax logits at rate 0.1, as the authors' released code runs it; kept for comparison."""
-    objective = Objective(experts, tokens, allowed)
-    logits = torch.zeros(len(experts), dtype=torch.float64, device=experts.device, requires_grad=True)
+    return [_adam(head, problem, steps) for problem in problems]
+
+
+@torch.inference_mode(False)
+def _adam(head: Head, problem: Problem, steps: int) -> LearnedWeights:
+    objective = Objective(head, [problem])
+    device = problem.features.device
+    logits = torch.zeros(1, len(problem.features), dtype=torch.float64, device=device, requires_grad=True)
     optimiser = torch.optim.Adam([logits], lr=0.1)
     for _ in range(steps):
-        weights = logits.softmax(0)
-        _, gradient = objective(weights.detach())
+        weights = logits.softmax(1)
+        gradient = objective(weights.detach()).gradient
         optimiser.zero_grad()
         torch.autograd.backward(weights, -gradient)
         optimiser.step()
-    weights = logits.detach().softmax(0)
-    value, gradient = objective(weights)
-    return LearnedWeights(weights.float(), value, _gap(weights, gradient), objective.evaluations)
+    point = objective(logits.detach().softmax(1))
+    return LearnedWeights(point.weights[0].float(), float(point.value[0]), float(point.gap[0]), steps + 1)
 
 
 SOLVERS: dict[str, Solver] = {"newton": newton, "adam": adam}

@@ -34,7 +34,7 @@ class Place:
     seed: int
 
 
-def generations(
+async def generations(
     pair: Pair, ensemble: Ensemble, place: Place, rules: Callable[[Edge], Sequence[Steer]] = lambda _: ()
 ) -> list[Ids]:
     """Raw generations of one side, steered towards the constraints and by the task's own rules."""
@@ -50,7 +50,7 @@ def generations(
         source = side.inward.direction.arrange(place.framed.middle)
         steers.append(Keep(edge, place.constraints, place.stops, source, place.expected))
     draws = uniforms(place.seed, place.key, f"samples {side.name}", place.samples, place.length)
-    return generate(ensemble, place.framed, draws, place.stops, all_of(steers))
+    return await generate(ensemble, place.framed, draws, place.stops, all_of(steers))
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from refdec.errors import InputError
 from refdec.fingerprint import Fingerprint, SideFingerprint
 from refdec.lm.pair import Pair
 from refdec.reflect.contexts import Ids, sample_contexts
-from refdec.reflect.ensemble import Ensemble, learn_ensemble
+from refdec.reflect.ensemble import Ensemble, Learning, learn_ensemble
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.side import FramedIds, Side, both_sides, on_both_sides
+from refdec.reflect.schedule import on_both_sides
+from refdec.reflect.side import FramedIds, Side, both_sides
 from refdec.reflect.weights import SOLVERS
 from refdec.results import Context
 from refdec.settings import FingerprintSettings
@@ -27,8 +28,8 @@ from refdec.tasks.text import clean
 Stage = Callable[[str], None]
 """Is told what is being done, in a few words, for people who wait."""
 
-EXPERT_BYTES = 6 << 30
-"""At most this much memory for the experts' log-probabilities over one source."""
+EXPERT_BYTES = 1 << 30
+"""At most this much memory for what the contexts make of one source."""
 
 
 def silent(_: str) -> None:
@@ -58,25 +59,30 @@ class Described:
     key: str  # addresses the random numbers
 
 
-def contexts_of(side: Side, sources: Sequence[Described], settings: FingerprintSettings) -> list[list[Ids]]:
-    """Contexts of each source on one side."""
+async def contexts_of(side: Side, source: Described, settings: FingerprintSettings) -> list[Ids]:
+    """Contexts of a source on one side."""
     tokens, shape = side.pair.tokens, (settings.contexts, settings.context_tokens)
-    return sample_contexts(
+
+    def telling(contexts: list[Ids]) -> list[Ids]:
+        texts = tokens.rough_texts(contexts) if source.text.isascii() else tokens.decode_all(contexts)
+        return [ids for ids, text in zip(contexts, texts, strict=True) if source.text not in text]
+
+    return await sample_contexts(
         side,
-        [source.ids for source in sources],
-        [uniforms(settings.seed, source.key, f"contexts {side.name}", *shape) for source in sources],
+        source.ids,
+        uniforms(settings.seed, source.key, f"contexts {side.name}", *shape),
         settings.context_top_p,
-        lambda number, ids: sources[number].text in tokens.decode(ids),
+        telling,
     )
 
 
-def describe_side(side: Side, source: str, framed: FramedIds, settings: FingerprintSettings) -> Ensemble:
+async def describe_side(side: Side, source: str, framed: FramedIds, settings: FingerprintSettings) -> Ensemble:
     """The ensemble of a text by itself on one side."""
-    (contexts,) = contexts_of(side, [Described(framed.all, source, source)], settings)
-    return weigh(side, framed, contexts, settings)
+    contexts = await contexts_of(side, Described(framed.all, source, source), settings)
+    return await weigh(side, framed, contexts, settings)
 
 
-def weigh(
+async def weigh(
     side: Side,
     framed: FramedIds,
     contexts: Sequence[Ids],
@@ -87,28 +93,30 @@ def weigh(
     given_weight: float = 0.0,
 ) -> Ensemble:
     """The ensemble of contexts that were sampled already, the first `given` of them the source's true ones."""
-    return learn_ensemble(
-        side,
-        framed,
-        contexts,
-        keep=settings.kept_contexts,
-        minimum_weight=settings.minimum_weight,
-        entropy=settings.entropy if entropy is None else entropy,
-        solve=SOLVERS[settings.solver],
-        given=given,
-        given_weight=given_weight,
+    return await learn_ensemble(
+        Learning(
+            side,
+            framed,
+            contexts,
+            keep=settings.kept_contexts,
+            minimum_weight=settings.minimum_weight,
+            entropy=settings.entropy if entropy is None else entropy,
+            solve=SOLVERS[settings.solver],
+            given=given,
+            given_weight=given_weight,
+        )
     )
 
 
-def fingerprint(pair: Pair, text: str, settings: FingerprintSettings, stage: Stage = silent) -> Fingerprint:
+async def fingerprint(pair: Pair, text: str, settings: FingerprintSettings, stage: Stage = silent) -> Fingerprint:
     """The contexts and weights of a text."""
     source, _, framed = prepare(pair, text, settings)
 
-    def explore(side: Side) -> Ensemble:
+    async def explore(side: Side) -> Ensemble:
         stage(f"contexts on the {side.name}")
-        return describe_side(side, source, framed, settings)
+        return await describe_side(side, source, framed, settings)
 
-    return make_fingerprint(pair, source, settings, on_both_sides(pair, explore))
+    return make_fingerprint(pair, source, settings, await on_both_sides(pair, explore))
 
 
 def make_fingerprint(
@@ -189,9 +197,10 @@ def check_size(pair: Pair, framed: FramedIds, settings: FingerprintSettings, ext
             f"The text has {length} tokens; with contexts of {settings.context_tokens} it may have {limit} (about "
             f"{limit * 3 // 4} words) with this pair. Shorten it, or work on it sentence by sentence."
         )
-    needed = settings.contexts * len(framed.all) * pair.forward.vocabulary * 4
+    each = len(framed.all) * pair.forward.cost.width * 4
+    needed = settings.contexts * each
     if needed > EXPERT_BYTES:
-        most = EXPERT_BYTES // (len(framed.all) * pair.forward.vocabulary * 4)
+        most = EXPERT_BYTES // each
         raise InputError(
             f"{settings.contexts} contexts over {len(framed.all)} tokens need {needed / 2**30:.1f} GiB of memory. "
             f"Use at most {most} contexts for this text, or shorten it."

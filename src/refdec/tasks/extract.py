@@ -7,11 +7,13 @@ of it here: every run of whole sentences that touches the static part. Text only
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
 from refdec.tasks.frame import Frame
 from refdec.tasks.sentences import split_sentences
+
+_BROKEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ufffd]")
+"""Half a character, or a control character that is no line break."""
 
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -68,9 +70,7 @@ def is_well_formed(candidate: str, source: str) -> bool:
     words = _words(candidate)
     if len(words) < min(2, len(_words(source))) or not words:
         return False
-    if "\ufffd" in candidate or any(
-        unicodedata.category(character) == "Cc" for character in candidate.replace("\n", "")
-    ):
+    if _BROKEN.search(candidate):
         return False
     if candidate[0] in ",;:.!?)]}%…" or candidate[-1] in ",;:([{-–—&":
         return False

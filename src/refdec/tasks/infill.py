@@ -20,11 +20,14 @@ from refdec.errors import InputError
 from refdec.explanation import Explanation, Reason
 from refdec.lm.direction import Direction
 from refdec.lm.pair import Pair
+from refdec.lm.protocol import LanguageModel
 from refdec.metrics.overlap import copies
 from refdec.metrics.words import bare_words, stem
+from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
+from refdec.reflect.schedule import on_both_sides, together
 from refdec.reflect.scoring import fits, token_logprobs
-from refdec.reflect.side import FramedIds, Side, on_both_sides
+from refdec.reflect.side import FramedIds, Side
 from refdec.results import Filling, InfillResult
 from refdec.settings import InfillSettings
 from refdec.signature import signature
@@ -48,7 +51,7 @@ from refdec.tasks.text import clean
 _BLANK = re.compile(r"\s*_{3,}\s*")
 
 
-def infill(
+async def infill(
     pair: Pair,
     left: str,
     right: str,
@@ -76,21 +79,21 @@ def infill(
     def rules(edge: Edge) -> list[NoRepeat]:
         return [NoRepeat(edge, (gap.left, gap.right), settings.no_repeat)] if settings.no_repeat else []
 
-    def explore(side: Side) -> tuple[Ensemble, list[str]]:
+    async def explore(side: Side) -> tuple[Ensemble, list[str]]:
         stage(f"contexts on the {side.name}")
-        (contexts,) = contexts_of(side, [Described(gap.framed.all, gap.whole, place.key)], settings)
+        contexts = await contexts_of(side, Described(gap.framed.all, gap.whole, place.key), settings)
         # The wanted entropy is that of a whole generation; the observations have another length.
         entropy = settings.entropy * len(gap.framed.all) / settings.tokens
-        ensemble = weigh(side, gap.framed, contexts, settings, entropy=entropy)
+        ensemble = await weigh(side, gap.framed, contexts, settings, entropy=entropy)
         stage(f"generating from the {side.name}")
-        texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place, rules)]
+        texts = [pair.tokens.decode(ids) for ids in await generations(pair, ensemble, place, rules)]
         return ensemble, [candidate for text in texts for candidate in gap.candidates(text, side.name, settings)]
 
-    explored = on_both_sides(pair, explore)
+    explored = await on_both_sides(pair, explore)
     ensembles = [ensemble for ensemble, _ in explored]
     found = gather(explored, wanted)
     stage(f"scoring {len(found.origins)} candidates")
-    ranked = _rank(pair, gap, found.origins, settings)
+    ranked = await _rank(pair, gap, found.origins, settings)
     contexts = shown_contexts(pair, ensembles)
     mark = signature("infill", pair, settings, constraints)
     explanation = None
@@ -98,9 +101,9 @@ def infill(
         frame = Frame("gap", f" {gap.left} " if gap.left else " ", f" {gap.right}" if gap.right else "", "")
         reasons = [Reason("", "nothing", 0.0, (0.0,) * len(contexts), ())]
         shown = ranked[:explain]
-        for item, relative in zip(shown, _fits(pair, gap, ensembles, shown), strict=True):
+        for item, relative in zip(shown, await _fits(pair, gap, ensembles, shown), strict=True):
             label = "" if item.passes else "does not explain both"
-            tokens = explain_tokens(pair, ensembles, frame, item.text)
+            tokens = await explain_tokens(pair, ensembles, frame, item.text)
             reasons.append(Reason(item.text, label, item.score, relative, tokens))
         explanation = Explanation("infill", gap.left, gap.right, contexts, tuple(reasons), mark)
     return InfillResult(gap.left, gap.right, tuple(ranked), contexts, mark, found.rejected, explanation)
@@ -171,15 +174,17 @@ class _Gap:
         ]
 
 
-def _fits(pair: Pair, gap: _Gap, ensembles: Sequence[Ensemble], fillings: Sequence[Filling]) -> list[tuple[float, ...]]:
+async def _fits(
+    pair: Pair, gap: _Gap, ensembles: Sequence[Ensemble], fillings: Sequence[Filling]
+) -> list[tuple[float, ...]]:
     """How probable each kept context is with each filling, against the empty hypothesis."""
     middles = [(), *(tuple(pair.tokens.encode(" " + item.text)) for item in fillings)]
     framed = [gap.framed.left + middle + gap.framed.right for middle in middles]
-    per_side = [fits(ensemble.side, ensemble.contexts, framed) for ensemble in ensembles]
+    per_side = await together(fits(ensemble.side, ensemble.contexts, framed) for ensemble in ensembles)
     return [tuple(row) for row in torch.cat([side[1:] - side[0] for side in per_side], dim=1).tolist()]
 
 
-def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: InfillSettings) -> list[Filling]:
+async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: InfillSettings) -> list[Filling]:
     """Every candidate with what it explains; those that explain both observations first."""
     if not origins:
         return []
@@ -187,21 +192,23 @@ def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: InfillSettin
     fillings = [tuple(pair.tokens.encode(" " + text)) for text in texts]
     middles = [(), *fillings]  # the empty hypothesis first: what a filling adds is measured against it
     credited = [_credited(pair, text, gap, settings) for text in texts]
-    gains = {}
-    for name, model, near, far in (
-        ("left", pair.backward, gap.framed.right, gap.framed.left),
-        ("right", pair.forward, gap.framed.left, gap.framed.right),
-    ):
+
+    async def gain(name: str, model: LanguageModel, near: Ids, far: Ids) -> list[float]:
+        """What each filling adds to the observation on one side."""
         if not far:
-            gains[name] = [0.0] * len(texts)
-            continue
+            return [0.0] * len(texts)
         forward = model.direction is Direction.FORWARD
         prefixes = [model.direction.arrange(near + middle if forward else middle + near) for middle in middles]
-        rows = token_logprobs(model, prefixes, [model.direction.arrange(far)], [[0]] * len(prefixes))
+        rows = await token_logprobs(model, prefixes, [model.direction.arrange(far)], [[0]] * len(prefixes))
         logprobs = torch.cat(rows).double()
         added = logprobs[1:] - logprobs[0]  # (texts, tokens), in reading order
         masks = torch.tensor([model.direction.arrange(mask[name]) for mask in credited])
-        gains[name] = (added * masks).sum(1).tolist()
+        found: list[float] = (added * masks).sum(1).tolist()
+        return found
+
+    left, right = gap.framed.left, gap.framed.right
+    both = await together((gain("left", pair.backward, right, left), gain("right", pair.forward, left, right)))
+    gains = dict(zip(("left", "right"), both, strict=True))
     passing = {"left": bool(gap.left), "right": bool(gap.right)}
     ranked = [
         Filling(

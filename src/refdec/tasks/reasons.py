@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from refdec.explanation import Reason, Token
 from refdec.lm.pair import Pair
 from refdec.reflect.ensemble import Ensemble, surprises
+from refdec.reflect.schedule import together
 from refdec.results import Paraphrase
 from refdec.tasks.frame import Frame
 
 
-def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, text: str) -> tuple[Token, ...]:
+async def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, text: str) -> tuple[Token, ...]:
     """The pieces of a text with their surprise under the ensembles, mean of both directions.
 
     A piece that shares a token with the frame is held, so nothing about it can surprise.
@@ -21,7 +22,7 @@ def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, text
     framed = frame.encode(pair.tokens, text)
     if not framed.middle:
         return (Token(text, 0.0),)
-    both = [surprises(ensemble, framed) for ensemble in ensembles]
+    both = await together(surprises(ensemble, framed) for ensemble in ensembles)
     _, spans = pair.tokens.encode_with_spans(wrapped)
     pieces: list[Token] = []
     at = first
@@ -37,14 +38,15 @@ def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, text
     return tuple(pieces)
 
 
-def explain_paraphrases(
+async def explain_paraphrases(
     pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, source: str, candidates: Sequence[Paraphrase]
 ) -> tuple[Reason, ...]:
     """The source as the yardstick, and what speaks for and against each candidate."""
     nothing = (0.0,) * sum(len(ensemble.contexts) for ensemble in ensembles)
-    reasons = [Reason(source, "source", 0.0, nothing, explain_tokens(pair, ensembles, frame, source))]
-    for item in candidates:
+    texts = (source, *(item.text for item in candidates))
+    own, *rows = await together(explain_tokens(pair, ensembles, frame, text) for text in texts)
+    reasons = [Reason(source, "source", 0.0, nothing, own)]
+    for item, tokens in zip(candidates, rows, strict=True):
         label = "copy of the source" if item.copy else ""
-        tokens = explain_tokens(pair, ensembles, frame, item.text)
         reasons.append(Reason(item.text, label, item.relative, item.fits, tokens))
     return tuple(reasons)

@@ -12,6 +12,7 @@ from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError
 from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair, load_pair
+from refdec.reflect.schedule import Result, Task, run, run_all
 from refdec.results import InfillResult, ParaphraseResult, RewriteResult, Score
 from refdec.settings import (
     AnySettings,
@@ -27,7 +28,10 @@ from refdec.tasks.describe import Stage, fingerprint, prepare, silent
 from refdec.tasks.infill import infill, split_blanks
 from refdec.tasks.paraphrase import paraphrase
 from refdec.tasks.rewrite import find_span, rewrite, split_document
-from refdec.tasks.score import score, score_groups
+from refdec.tasks.score import score
+
+INPUTS_AT_ONCE = 48
+"""Texts of a wave on a GPU. What they hold between steps is small; a pass holds what memory allows."""
 
 
 class Reflector:
@@ -40,9 +44,11 @@ class Reflector:
     >>> print(reflector.paraphrase("How do I learn to cook?"))  # doctest: +SKIP
     """
 
-    def __init__(self, pair: Pair | None = None, *, device: str | torch.device | None = None) -> None:
+    def __init__(
+        self, pair: Pair | None = None, *, device: str | torch.device | None = None, precision: str | None = None
+    ) -> None:
         """Without a pair, the one that comes with the package, on a GPU where there is one."""
-        self.pair = pair if pair is not None else load_pair(device=device)
+        self.pair = pair if pair is not None else load_pair(device=device, precision=precision)
 
     def settings(
         self,
@@ -74,9 +80,14 @@ class Reflector:
         self, text: Sequence[str], settings: ParaphraseSettings | str | None = None, **options: Any
     ) -> list[ParaphraseResult]: ...
 
+    @overload
+    def paraphrase(
+        self, text: Iterator[str], settings: ParaphraseSettings | str | None = None, **options: Any
+    ) -> Iterator[ParaphraseResult]: ...
+
     def paraphrase(
         self,
-        text: str | Sequence[str] | None,
+        text: str | Sequence[str] | Iterator[str] | None,
         settings: ParaphraseSettings | str | None = None,
         *,
         constraints: Constraints = NONE,
@@ -84,35 +95,29 @@ class Reflector:
         explain: int = 0,
         stage: Stage = silent,
         **changes: Any,
-    ) -> ParaphraseResult | list[ParaphraseResult]:
-        """Ranked paraphrases of a text, or of each text of a list.
+    ) -> ParaphraseResult | list[ParaphraseResult] | Iterator[ParaphraseResult]:
+        """Ranked paraphrases of a text, of each text of a list, or of an iterator, whose results come as they are made.
 
         With a fingerprint, or the name of its file, contexts are not sampled again, and the text may be None.
         """
         known = _fingerprint(fingerprint)
         chosen = self.settings(ParaphraseSettings, settings, changes, known)
+        options: dict[str, Any] = {"constraints": constraints, "explain": explain, "stage": stage}
         if text is None or isinstance(text, str):
             if text is None and known is None:
                 raise InputError("There is no text to paraphrase. Give one, or a fingerprint.")
-            return paraphrase(
-                self.pair,
-                known.text if known is not None and text is None else text or "",
-                chosen,
-                constraints=constraints,
-                fingerprint=known,
-                explain=explain,
-                stage=stage,
-            )
+            source = known.text if known is not None and text is None else text or ""
+            return run(self.pair, paraphrase(self.pair, source, chosen, fingerprint=known, **options))
         if known is not None:
             raise InputError("A fingerprint is of one text. Paraphrase texts with fingerprints one by one.")
-        for number, item in enumerate(text, start=1):  # a bad text is told before an hour is spent on the others
-            try:
-                prepare(self.pair, item, chosen, chosen.extra_tokens)
-            except InputError as error:
-                raise InputError(f"Text {number} of {len(text)}: {error}") from error
-        return [
-            paraphrase(self.pair, item, chosen, constraints=constraints, explain=explain, stage=stage) for item in text
-        ]
+        if isinstance(text, Sequence):
+            for number, item in enumerate(text, start=1):  # a bad text is told before an hour is spent on the others
+                try:
+                    prepare(self.pair, item, chosen, chosen.extra_tokens)
+                except InputError as error:
+                    raise InputError(f"Text {number} of {len(text)}: {error}") from error
+        results = self._all(paraphrase(self.pair, item, chosen, **options) for item in text)
+        return list(results) if isinstance(text, Sequence) else results
 
     def infill(
         self,
@@ -127,7 +132,15 @@ class Reflector:
     ) -> InfillResult:
         """Ranked fillings of the gap between two texts; one of them may be empty."""
         chosen = self.settings(InfillSettings, settings, changes)
-        return infill(self.pair, left, right, chosen, constraints=constraints, explain=explain, stage=stage)
+        task = infill(self.pair, left, right, chosen, constraints=constraints, explain=explain, stage=stage)
+        return run(self.pair, task)
+
+    def infill_all(
+        self, gaps: Iterable[tuple[str, str]], settings: InfillSettings | str | None = None, **changes: Any
+    ) -> Iterator[InfillResult]:
+        """Fillings of many gaps, each the text before it and the text after it, in order."""
+        chosen = self.settings(InfillSettings, settings, changes)
+        return self._all(infill(self.pair, left, right, chosen) for left, right in gaps)
 
     def fill(self, text: str, settings: InfillSettings | str | None = None, **options: Any) -> list[InfillResult]:
         """Fill every ___ of a text, from left to right; each sees what the ones before it were filled with."""
@@ -161,7 +174,15 @@ class Reflector:
         elif not (left or right) and "[[" in span:
             left, span, right = split_document(span)
         chosen = self.settings(RewriteSettings, settings, changes)
-        return rewrite(self.pair, left, span, right, chosen, constraints=constraints, explain=explain, stage=stage)
+        task = rewrite(self.pair, left, span, right, chosen, constraints=constraints, explain=explain, stage=stage)
+        return run(self.pair, task)
+
+    def rewrite_all(
+        self, documents: Iterable[str], settings: RewriteSettings | str | None = None, **changes: Any
+    ) -> Iterator[RewriteResult]:
+        """Rewritings of the [[span]] in each of many documents, in order."""
+        chosen = self.settings(RewriteSettings, settings, changes)
+        return self._all(rewrite(self.pair, *split_document(document), chosen) for document in documents)
 
     @overload
     def score(
@@ -197,30 +218,33 @@ class Reflector:
             raise InputError("There is no reference to score against. Give one, or its fingerprint.")
         chosen = self.settings(ScoreSettings, settings, changes, known)
         candidates = [candidate] if isinstance(candidate, str) else candidate
-        results = score(self.pair, reference, candidates, chosen, fingerprint=known, explain=explain, stage=stage)
+        results = run(
+            self.pair,
+            score(self.pair, reference, candidates, chosen, fingerprint=known, explain=explain, stage=stage),
+        )
         return results[0] if isinstance(candidate, str) else results
 
-    def score_groups(
+    def score_all(
         self,
         groups: Iterable[tuple[str, Sequence[str]]],
         settings: ScoreSettings | str | None = None,
-        *,
-        together: int = 16,
-        stage: Stage = silent,
         **changes: Any,
     ) -> Iterator[list[Score]]:
-        """Scores for many (reference, candidates), in order; contexts of so many references are sampled together.
-
-        Made for a GPU, where it is many times faster; see `refdec.tasks.score.score_groups` on rounding.
-        """
+        """Scores for many references, each with its candidates, in order."""
         chosen = self.settings(ScoreSettings, settings, changes)
-        return score_groups(self.pair, groups, chosen, together=together, stage=stage)
+        return self._all(score(self.pair, reference, candidates, chosen) for reference, candidates in groups)
 
     def fingerprint(
         self, text: str, settings: FingerprintSettings | str | None = None, *, stage: Stage = silent, **changes: Any
     ) -> Fingerprint:
         """The contexts that describe a text, with their weights, to be saved and used again."""
-        return fingerprint(self.pair, text, self.settings(FingerprintSettings, settings, changes), stage)
+        chosen = self.settings(FingerprintSettings, settings, changes)
+        return run(self.pair, fingerprint(self.pair, text, chosen, stage))
+
+    def _all(self, tasks: Iterable[Task[Result]]) -> Iterator[Result]:
+        """Results in order. A GPU takes many inputs at once; a CPU, which one fills, takes them one by one."""
+        at_once = INPUTS_AT_ONCE if self.pair.forward.device.type == "cuda" else 1
+        return run_all(self.pair, tasks, at_once)
 
 
 def _fingerprint(given: Fingerprint | str | Path | None) -> Fingerprint | None:

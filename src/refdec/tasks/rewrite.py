@@ -20,8 +20,9 @@ from refdec.lm.pair import Pair
 from refdec.metrics.overlap import copies
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
+from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits
-from refdec.reflect.side import FramedIds, Side, on_both_sides
+from refdec.reflect.side import FramedIds, Side
 from refdec.results import Paraphrase, RewriteResult
 from refdec.settings import RewriteSettings
 from refdec.signature import signature
@@ -39,7 +40,7 @@ from refdec.tasks.describe import (
 )
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import FRAMES, Frame
-from refdec.tasks.paraphrase import ranked_paraphrases
+from refdec.tasks.ranking import race, ranked_paraphrases
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.sentences import split_sentences
 from refdec.tasks.steer import Edge, NoRepeat
@@ -52,7 +53,7 @@ EXTRA_WORDS = 3
 """Words by which a rewritten part of a sentence may be longer than the span."""
 
 
-def rewrite(
+async def rewrite(
     pair: Pair,
     left: str,
     span: str,
@@ -80,7 +81,7 @@ def rewrite(
         seed=settings.seed,
     )
 
-    def explore(side: Side) -> tuple[Ensemble, list[str]]:
+    async def explore(side: Side) -> tuple[Ensemble, list[str]]:
         stage(f"contexts on the {side.name}")
         given = [spot.neighbour(side)] if spot.neighbour(side) else []
         held = round(settings.contexts * settings.in_place)
@@ -90,9 +91,9 @@ def rewrite(
             (bare.middle, source, settings.contexts - held),
         ):
             if count:
-                described = [Described(ids, source, key)]
-                sampled |= dict.fromkeys(contexts_of(side, described, settings.replace(contexts=count))[0])
-        ensemble = weigh(
+                described = Described(ids, source, key)
+                sampled |= dict.fromkeys(await contexts_of(side, described, settings.replace(contexts=count)))
+        ensemble = await weigh(
             side,
             bare,
             [*given, *sampled],
@@ -101,19 +102,19 @@ def rewrite(
             given_weight=settings.neighbour_weight,
         )
         stage(f"generating from the {side.name}")
-        texts = [pair.tokens.decode(ids) for ids in generations(pair, ensemble, place, _no_repeat)]
+        texts = [pair.tokens.decode(ids) for ids in await generations(pair, ensemble, place, _no_repeat)]
         return ensemble, [candidate for text in texts for candidate in spot.candidates(text, side.name)]
 
-    explored = on_both_sides(pair, explore)
+    explored = await on_both_sides(pair, explore)
     ensembles = [ensemble for ensemble, _ in explored]
     found = gather(explored, wanted)
     stage(f"scoring {len(found.origins)} candidates")
-    ranked, source_score = _score(pair, spot, ensembles, found.origins, settings)
+    ranked, source_score = await _score(pair, spot, ensembles, found.origins, settings)
     contexts = shown_contexts(pair, ensembles)
     mark = signature("rewrite", pair, settings, constraints)
     explanation = None
     if explain:
-        reasons = explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked[:explain])
+        reasons = await explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked[:explain])
         explanation = Explanation("rewrite", spot.frame.before, spot.frame.after, contexts, reasons, mark)
     return RewriteResult(
         source=source,
@@ -123,6 +124,7 @@ def rewrite(
         **certificates(ensembles),
         signature=mark,
         rejected=found.rejected,
+        dropped=len(found.origins) - len(ranked),
         explanation=explanation,
         left=spot.frame.before,
         right=spot.frame.after,
@@ -232,32 +234,27 @@ def _joined(left: str, right: str) -> tuple[str, str]:
     return left, right
 
 
-def _score(
+async def _score(
     pair: Pair, spot: Spot, ensembles: Sequence[Ensemble], origins: Mapping[str, str], settings: RewriteSettings
 ) -> tuple[list[Paraphrase], float]:
     """Candidates by the fit of the sampled contexts (equation 3) and of the true neighbours in their place."""
-    texts = list(dict.fromkeys((spot.span, *origins)))
-    middles = [_encode(pair, spot.frame, text) for text in texts]
-    totals = torch.zeros(len(texts), dtype=torch.float64)
-    columns = []
-    for ensemble in ensembles:
+
+    async def fit(ensemble: Ensemble, contexts: Sequence[Ids], texts: Sequence[str]) -> torch.Tensor:
         side, true = ensemble.side, spot.neighbour(ensemble.side)
-        held = [spot.held(side, middle) for middle in middles]
-        sampled = [context for context in ensemble.contexts if context != true]
-        mine: dict[Ids, torch.Tensor] = {}
-        if sampled:
-            scored = fits(side, sampled, held).double()
-            totals += scored.mean(1)
-            mine = dict(zip(sampled, scored.T, strict=True))
-        if true:
-            mine[true] = fits(side, [true], held)[:, 0].double()
-            totals += settings.place * mine[true]
-        columns += [mine[context] for context in ensemble.contexts]
-    relative = torch.stack([column - column[0] for column in columns], dim=1).tolist()
-    ranked = ranked_paraphrases(
-        spot.span,
-        dict(zip(texts, totals.tolist(), strict=True)),
-        {text: tuple(row) for text, row in zip(texts, relative, strict=True)},
-        origins,
-    )
-    return ranked, float(totals[0])
+        held = [spot.held(side, _encode(pair, spot.frame, text)) for text in texts]
+        sampled = [context for context in contexts if context != true]
+        found = dict(zip(sampled, (await fits(side, sampled, held)).T, strict=True))
+        if true in contexts:
+            found[true] = (await fits(side, [true], held))[:, 0]
+        return torch.stack([found[context] for context in contexts], dim=1) if contexts else torch.empty(len(texts), 0)
+
+    texts = list(dict.fromkeys((spot.span, *origins)))
+    texts, per_side = await race(spot.span, texts, ensembles, fit, settings.exact)
+    totals = torch.zeros(len(texts), dtype=torch.float64)
+    for ensemble, table in zip(ensembles, per_side, strict=True):
+        is_true = torch.tensor([context == spot.neighbour(ensemble.side) for context in ensemble.contexts])
+        if not is_true.all():
+            totals += table[:, ~is_true].double().mean(1)
+        totals += settings.place * table[:, is_true].double().sum(1)
+    values: list[float] = totals.tolist()
+    return ranked_paraphrases(texts, values, per_side, origins), values[0]

@@ -5,10 +5,8 @@ The contexts are samples, so a bootstrap over them gives every number an interva
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +15,13 @@ import torch
 from refdec.explanation import Explanation, Reason
 from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair
+from refdec.lm.protocol import LanguageModel
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.scoring import fits, fits_of_groups, own_logprobs
-from refdec.reflect.side import Side, on_both_sides
+from refdec.reflect.schedule import on_both_sides, together
+from refdec.reflect.scoring import fits, own_logprobs
+from refdec.reflect.side import Side
 from refdec.results import Score
 from refdec.settings import ScoreSettings
 from refdec.signature import signature
@@ -50,7 +50,7 @@ UNRELATED = (
 Array = npt.NDArray[np.float64]
 
 
-def score(
+async def score(
     pair: Pair,
     reference: str | None,
     candidates: Sequence[str],
@@ -63,59 +63,28 @@ def score(
     """The Reflective Score of each candidate against a reference, in the order given.
 
     A fingerprint of the reference stands for sampling its contexts, and for the reference itself if that is None.
+    In the symmetric form each candidate is a reference too, and judges the other one.
     """
     texts = [prepare(pair, candidate, settings)[0] for candidate in candidates]
     if fingerprint is not None:
         yardstick = _recall(pair, reference, settings, fingerprint)
     else:
-        (yardstick,) = _describe(pair, [reference or ""], settings, explain, stage)
-    back = _describe_each(pair, texts, settings, stage) if settings.symmetric else {}
+        yardstick = await _describe(pair, reference or "", settings, explain, stage)
+    returned: dict[str, _Table] = {}
+    if settings.symmetric:
+        stage("contexts of the candidates")
+        different = list(dict.fromkeys(texts))
+        back = await together(_describe(pair, text, settings, False, silent) for text in different)
+        tables = await together(_judge(other, [yardstick.text]) for other in back)
+        returned = {text: table[yardstick.text] for text, table in zip(different, tables, strict=True)}
     stage(f"scoring {len(texts)} candidates")
-    return _scores([(yardstick, texts)], back, explain)[0]
-
-
-def score_groups(
-    pair: Pair,
-    groups: Iterable[tuple[str, Sequence[str]]],
-    settings: ScoreSettings,
-    *,
-    together: int = 16,
-    stage: Stage = silent,
-) -> Iterator[list[Score]]:
-    """Scores for many references, each with its candidates, whose contexts are sampled together.
-
-    Much faster on a GPU. Sampled together, texts can round differently from one alone, and a context can take
-    another path for it: the scores are as good, but not digit for digit those of `score`.
-    """
-    waiting = iter(groups)
-    while part := list(itertools.islice(waiting, together)):
-        texts = [[prepare(pair, candidate, settings)[0] for candidate in candidates] for _, candidates in part]
-        yardsticks = _describe(pair, [reference for reference, _ in part], settings, False, stage)
-        back: dict[str, _Yardstick] = {}
-        if settings.symmetric:
-            everything = list(dict.fromkeys(text for group in texts for text in group))
-            for some in (everything[start : start + together] for start in range(0, len(everything), together)):
-                back |= zip(some, _describe(pair, some, settings, False, stage), strict=True)
-        yield from _scores(list(zip(yardsticks, texts, strict=True)), back, False)
-
-
-def _scores(
-    groups: Sequence[tuple[_Yardstick, Sequence[str]]], back: Mapping[str, _Yardstick], explain: bool
-) -> list[list[Score]]:
-    """What yardsticks say of their texts, and, in the symmetric form, what each text says of its yardstick."""
-    forth = _judge(groups)
-    pairs = [(back[text], [yardstick.text]) for yardstick, texts in groups for text in texts if text in back]
-    returned = iter(_judge(pairs) if pairs else [])
-    results = []
-    for (yardstick, texts), tables in zip(groups, forth, strict=True):
-        mark = signature("score", yardstick.pair, yardstick.settings)
-        scores = []
-        for text in texts:
-            judged = [tables[text], *([next(returned)[yardstick.text]] if text in back else [])]
-            explanation = yardstick.explain(text, tables[text], mark) if explain else None
-            scores.append(_make_score(yardstick, text, judged, mark, explanation))
-        results.append(scores)
-    return results
+    forth = await _judge(yardstick, texts)
+    mark = signature("score", pair, settings)
+    reasons = await yardstick.explain(texts, forth, mark) if explain else [None] * len(texts)
+    return [
+        _make_score(yardstick, text, [forth[text], *([returned[text]] if text in returned else [])], mark, reason)
+        for text, reason in zip(texts, reasons, strict=True)
+    ]
 
 
 def _make_score(
@@ -225,124 +194,78 @@ class _Yardstick:
     sides: list[_Contexts]
     ensembles: list[Ensemble]  # for explanations; empty where no weights were needed
 
-    def explain(self, text: str, table: _Table, mark: str) -> Explanation:
-        own, contexts = self._own_reason, shown_contexts(self.pair, self.ensembles)
-        relative: list[float] = []
-        for scored, mine in zip(self._fits(text), self._own_fits, strict=True):
-            relative += (scored - mine).tolist()
-        value, reference, _ = table.numbers(0, 0).value
-        tokens = explain_tokens(self.pair, self.ensembles, self.frame, text)
-        reason = Reason(text, "", float(value - reference), tuple(relative), tokens)
-        return Explanation("score", "", "", contexts, (own, reason), mark)
+    async def explain(self, texts: Sequence[str], tables: Mapping[str, _Table], mark: str) -> list[Explanation]:
+        """What speaks for and against each text, the reference beside it."""
+        contexts = shown_contexts(self.pair, self.ensembles)
+        everything = [self.text, *texts]
+        fitting = await self._fits(everything)
+        tokens = await together(explain_tokens(self.pair, self.ensembles, self.frame, text) for text in everything)
+        own = Reason(self.text, "reference", 0.0, (0.0,) * len(contexts), tokens[0])
+        result = []
+        for text, relative, pieces in zip(texts, fitting[1:] - fitting[0], tokens[1:], strict=True):
+            value, reference, _ = tables[text].numbers(0, 0).value
+            reason = Reason(text, "", float(value - reference), tuple(relative.tolist()), pieces)
+            result.append(Explanation("score", "", "", contexts, (own, reason), mark))
+        return result
 
-    def _fits(self, text: str) -> list[torch.Tensor]:
-        """The fit of a text with the kept contexts of each side."""
-        ids = self.pair.tokens.encode(self.frame.wrap(text))
-        return [fits(ensemble.side, ensemble.contexts, [ids])[0] for ensemble in self.ensembles]
-
-    @cached_property
-    def _own_fits(self) -> list[torch.Tensor]:
-        return self._fits(self.text)
-
-    @cached_property
-    def _own_reason(self) -> Reason:
-        nothing = (0.0,) * sum(len(ensemble.contexts) for ensemble in self.ensembles)
-        tokens = explain_tokens(self.pair, self.ensembles, self.frame, self.text)
-        return Reason(self.text, "reference", 0.0, nothing, tokens)
+    async def _fits(self, texts: Sequence[str]) -> torch.Tensor:
+        """The fit of texts with the kept contexts of all sides, (texts, contexts)."""
+        ids = [self.pair.tokens.encode(self.frame.wrap(text)) for text in texts]
+        return torch.cat(await together(fits(item.side, item.contexts, ids) for item in self.ensembles), dim=1)
 
 
-def _judge(groups: Sequence[tuple[_Yardstick, Sequence[str]]]) -> list[dict[str, _Table]]:
-    """What each yardstick says of each of its texts, of itself and of nothing; everything is read together."""
-    pair, settings = groups[0][0].pair, groups[0][0].settings
-    texts = [list(dict.fromkeys((yardstick.text, *candidates))) for yardstick, candidates in groups]
-    unrelated = [[text for text in UNRELATED if text != yardstick.text] for yardstick, _ in groups]
-    framed = [
-        [pair.tokens.encode(yardstick.frame.wrap(text)) for text in (*own, *others)]
-        for (yardstick, _), own, others in zip(groups, texts, unrelated, strict=True)
-    ]
-    sides = [contexts.side for contexts in groups[0][0].sides]
-    measured = [
-        fits_of_groups(
-            side, [(yardstick.sides[number].ids, ids) for (yardstick, _), ids in zip(groups, framed, strict=True)]
+async def _judge(yardstick: _Yardstick, candidates: Sequence[str]) -> dict[str, _Table]:
+    """What a yardstick says of texts, of itself and of nothing."""
+    pair, settings = yardstick.pair, yardstick.settings
+    texts = list(dict.fromkeys((yardstick.text, *candidates)))
+    unrelated = [text for text in UNRELATED if text != yardstick.text]
+    framed = [pair.tokens.encode(yardstick.frame.wrap(text)) for text in (*texts, *unrelated)]
+    measured = await together(fits(contexts.side, contexts.ids, framed) for contexts in yardstick.sides)
+    own = await _fluency(pair, framed, settings.fluency)
+    known = len(texts)
+    tables = [(contexts, found.double().numpy()) for contexts, found in zip(yardstick.sides, measured, strict=True)]
+    return {
+        text: _Table(
+            key=yardstick.text,
+            sides={
+                contexts.side.name: (np.stack([table[row], table[0], table[known:].mean(0)]), contexts.weights)
+                for contexts, table in tables
+            },
+            fluency=np.array([own[row], own[0], own[known:].mean()]),
         )
-        for number, side in enumerate(sides)
-    ]
-    fluency = _fluency(pair, framed, settings.fluency)
-    results = []
-    for number, (yardstick, _) in enumerate(groups):
-        known = len(texts[number])
-        tables = [
-            (contexts, measured[place][number].double().numpy()) for place, contexts in enumerate(yardstick.sides)
-        ]
-        own = fluency[number]
-        results.append(
-            {
-                text: _Table(
-                    key=yardstick.text,
-                    sides={
-                        contexts.side.name: (np.stack([table[row], table[0], table[known:].mean(0)]), contexts.weights)
-                        for contexts, table in tables
-                    },
-                    fluency=np.array([own[row], own[0], own[known:].mean()]),
-                )
-                for row, text in enumerate(texts[number])
-            }
-        )
-    return results
+        for row, text in enumerate(texts)
+    }
 
 
-def _fluency(pair: Pair, framed: Sequence[Sequence[Sequence[int]]], weight: float) -> list[Array]:
-    """Log-probability a token of each framed text by itself, both directions added, times a weight; by group."""
+async def _fluency(pair: Pair, framed: Sequence[Sequence[int]], weight: float) -> Array:
+    """Log-probability a token of each framed text by itself, both directions added, times a weight."""
     if not weight:
-        return [np.zeros(len(group)) for group in framed]
-    everything = [ids for group in framed for ids in group]
-    total = np.zeros(len(everything))
-    for model in (pair.forward, pair.backward):
-        rows = own_logprobs(model, [model.direction.arrange(ids) for ids in everything])
-        total += weight * np.array([float(row.double().mean()) for row in rows])
-    ends = np.cumsum([len(group) for group in framed])
-    return np.split(total, ends[:-1])
+        return np.zeros(len(framed))
+
+    async def read(model: LanguageModel) -> Array:
+        rows = await own_logprobs(model, [model.direction.arrange(ids) for ids in framed])
+        return weight * np.array([float(row.double().mean()) for row in rows])
+
+    forward, backward = await together(read(model) for model in (pair.forward, pair.backward))
+    return forward + backward
 
 
-def _describe(
-    pair: Pair, texts: Sequence[str], settings: ScoreSettings, explain: bool, stage: Stage
-) -> list[_Yardstick]:
-    """Contexts of references, sampled together, with the weights that are asked for."""
-    prepared = [prepare(pair, text, settings) for text in texts]
+async def _describe(pair: Pair, text: str, settings: ScoreSettings, explain: bool, stage: Stage) -> _Yardstick:
+    """The contexts of a reference, with the weights that are asked for."""
+    source, frame, framed = prepare(pair, text, settings)
 
-    def explore(side: Side) -> list[tuple[_Contexts, Ensemble | None]]:
+    async def explore(side: Side) -> tuple[_Contexts, Ensemble | None]:
         stage(f"contexts on the {side.name}")
-        sources = [Described(framed.all, source, source) for source, _, framed in prepared]
-        found: list[tuple[_Contexts, Ensemble | None]] = []
-        for (_, _, framed), contexts in zip(prepared, contexts_of(side, sources, settings), strict=True):
-            if explain or settings.weighting != "none":
-                ensemble = weigh(side, framed, contexts, settings)
-                found.append((_Contexts.of(ensemble, settings), ensemble))
-            else:
-                found.append((_Contexts(side, sorted(contexts), None), None))
-        return found
+        contexts = await contexts_of(side, Described(framed.all, source, source), settings)
+        if not explain and settings.weighting == "none":
+            return _Contexts(side, sorted(contexts), None), None
+        ensemble = await weigh(side, framed, contexts, settings)
+        return _Contexts.of(ensemble, settings), ensemble
 
-    explored = on_both_sides(pair, explore, ("right", "left") if settings.sides == "both" else (settings.sides,))
-    return [
-        _Yardstick(
-            pair,
-            source,
-            frame,
-            settings,
-            [side[number][0] for side in explored],
-            [ensemble for side in explored if (ensemble := side[number][1]) is not None],
-        )
-        for number, (source, frame, _) in enumerate(prepared)
-    ]
-
-
-def _describe_each(pair: Pair, texts: Sequence[str], settings: ScoreSettings, stage: Stage) -> dict[str, _Yardstick]:
-    """Every text as a yardstick of its own, described alone."""
-    result = {}
-    for number, text in enumerate(dict.fromkeys(texts), start=1):
-        stage(f"contexts of candidate {number}")
-        (result[text],) = _describe(pair, [text], settings, False, silent)
-    return result
+    names = ("right", "left") if settings.sides == "both" else (settings.sides,)
+    explored = await on_both_sides(pair, explore, names)
+    ensembles = [ensemble for _, ensemble in explored if ensemble is not None]
+    return _Yardstick(pair, source, frame, settings, [contexts for contexts, _ in explored], ensembles)
 
 
 def _recall(pair: Pair, text: str | None, settings: ScoreSettings, fingerprint: Fingerprint) -> _Yardstick:

@@ -1,0 +1,73 @@
+"""Which program runs a model: our own engine where it knows the architecture, `transformers` everywhere else.
+
+And in which precision: what the device computes fast without a visible loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from refdec.errors import ModelError
+from refdec.lm.direction import Direction
+from refdec.lm.files import load_model, read_json, read_llama
+from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.protocol import LanguageModel
+
+PRECISIONS = ("float32", "bfloat16", "int8")
+
+
+def choose_precision(directories: Sequence[Path], device: torch.device, wanted: str | None) -> str:
+    """The precision asked for, if these models can be run in it here; without one, the fastest that is good."""
+    ours = all(LlamaShape.of(read_json(directory / "config.json")) is not None for directory in directories)
+    if wanted is None:
+        if device.type == "cuda":
+            return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+        return "int8" if ours and device.type == "cpu" and _multiplies_int8() else "float32"
+    if wanted not in PRECISIONS:
+        raise ModelError(f"There is no precision {wanted!r}. Choose one of {', '.join(PRECISIONS)}.")
+    if wanted == "int8" and (device.type != "cpu" or not ours):
+        what = f"on {device.type}" if ours else "for models that are not Llama-shaped"
+        raise ModelError(f"There is no int8 arithmetic {what}. Choose float32 or bfloat16.")
+    return wanted
+
+
+def load_lm(directory: Path, direction: Direction, device: torch.device, precision: str) -> LanguageModel:
+    """The model in a directory, reading in a direction."""
+    found = read_llama(directory)
+    shape = None if found is None else LlamaShape.of(found[0])
+    if found is None or shape is None:
+        from refdec.lm.transformers_lm import TransformersLM
+
+        model = load_model(directory, device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
+        return TransformersLM(model, direction, _start_token(model.config.get_text_config().to_dict()))
+    config, stored = found
+    lacking = shape.lacking({name: tuple(item.values.shape) for name, item in stored.items()})
+    if lacking:
+        raise ModelError(
+            f"The weights in {directory} cannot be read ({len(lacking)} tensors are missing or of another shape, "
+            f"{lacking[0]} for one). Fetch or export them again."
+        )
+    return LlamaLM(shape, stored, direction, _start_token(config), device, precision)
+
+
+def _start_token(config: Mapping[str, Any]) -> int:
+    for name in ("bos_token_id", "eos_token_id"):
+        value = config.get(name)
+        if isinstance(value, list) and value:
+            value = value[0]
+        if isinstance(value, int):
+            return value
+    raise ModelError(
+        f"The {config.get('model_type')} configuration names neither bos_token_id nor eos_token_id, so nothing marks "
+        "the start of a document. Set one in config.json."
+    )
+
+
+def _multiplies_int8() -> bool:
+    """Whether this processor has instructions for int8 products: without them int8 is slower than float32."""
+    checks = ("_is_avx512_vnni_supported", "_is_vnni_supported", "_is_amx_tile_supported", "_is_amx_int8_supported")
+    return any(getattr(torch.cpu, check, bool)() for check in checks)

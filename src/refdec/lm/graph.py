@@ -1,0 +1,155 @@
+"""One step of a Llama-shaped model as a CUDA graph: a hundred kernels for the price of one launch.
+
+A graph has fixed shapes and fixed addresses. So rows, prefixes and lengths are rounded up to a few sizes, and keys and
+values lie in one arena of memory that all graphs of a model look at in their own way. Places and lengths are read
+from the device, so that one graph serves every step.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from refdec.lm.cost import Work
+from refdec.lm.plain import Prefix, SharedRows, Tail
+
+if TYPE_CHECKING:
+    from refdec.lm.llama import LlamaLM
+
+_CAPTURE = threading.Lock()
+"""Two models may run at the same time, but only one graph is captured at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Size:
+    rows: int
+    prefixes: int
+    places: int  # of a prefix
+    steps: int
+
+    @classmethod
+    def around(cls, rows: int, prefixes: int, places: int, steps: int) -> _Size:
+        """Rounded up, so that few graphs serve many batches."""
+        return cls(_up(rows), _up(prefixes), -(-places // 64) * 64, -(-steps // 32) * 32)
+
+
+def _up(count: int) -> int:
+    """To a multiple of an eighth or less of the number itself, and of 8."""
+    grain = max(8, 1 << max(0, count.bit_length() - 4))
+    return -(-count // grain) * grain
+
+
+class Graphs:
+    """The graphs of a model, made when first needed."""
+
+    def __init__(self, model: LlamaLM) -> None:
+        self.model = model
+        self._arena = torch.empty(0, dtype=model.dtype, device=model.device)
+        self._steps: dict[_Size, _GraphStep] = {}
+        self._stream = torch.cuda.Stream(model.device)  # type: ignore[no-untyped-call]
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def step(self, rows: int, prefixes: int, places: int, steps: int) -> _GraphStep:
+        size = _Size.around(rows, prefixes, places, steps)
+        if size not in self._steps:
+            shape = self.model.shape
+            each = 2 * shape.layers * shape.kv_heads * shape.head_size
+            needed = each * (size.prefixes * size.places + size.rows * size.steps)
+            if needed > len(self._arena):
+                self.clear()  # memory is given back before more is taken
+                self._arena = torch.zeros(needed, dtype=self.model.dtype, device=self.model.device)
+            self._steps[size] = _GraphStep(self.model, size, self._arena, self._stream, self._pool)
+        return self._steps[size]
+
+    def clear(self) -> None:
+        """Give all memory back; graphs are made again when needed."""
+        self._steps.clear()
+        self._arena = torch.empty(0, dtype=self.model.dtype, device=self.model.device)
+        self._pool = torch.cuda.graph_pool_handle()  # the one before it ended with its graphs
+
+
+class _GraphStep:
+    """One captured step: token in, features out, everything else stays on the device."""
+
+    def __init__(self, model: LlamaLM, size: _Size, arena: torch.Tensor, stream: torch.cuda.Stream, pool: Any) -> None:
+        shape, device = model.shape, model.device
+        self._model = model
+        whole = (2, shape.layers, size.prefixes, shape.kv_heads, size.places, shape.head_size)
+        tails = (2, shape.layers, size.rows, shape.kv_heads, size.steps, shape.head_size)
+        border = torch.Size(whole).numel()
+        self.prefix_keys, self.prefix_values = arena[:border].view(whole)
+        self._tail_keys, self._tail_values = arena[border : border + torch.Size(tails).numel()].view(tails)
+        self.tokens = torch.zeros(size.rows, dtype=torch.long, device=device)
+        self.positions = torch.zeros(size.rows, dtype=torch.long, device=device)
+        self.index = torch.zeros(size.rows, dtype=torch.int32, device=device)
+        self.lengths = torch.ones(size.prefixes, dtype=torch.int32, device=device)
+        self._filled = torch.ones(1, dtype=torch.int32, device=device)
+        self._place = torch.zeros(1, dtype=torch.int32, device=device)
+        self._rows = SharedRows(self.index, self.lengths)  # these very tensors: they change under the graph
+        self._graph = torch.cuda.CUDAGraph()
+        with _CAPTURE:
+            self._body()  # kernels are compiled before they are captured
+            self.restart()
+            torch.cuda.current_stream().synchronize()
+            with torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+                self.features = self._body()
+
+    def restart(self) -> None:
+        self._filled.fill_(1)
+        self._place.zero_()
+
+    def replay(self) -> None:
+        self._graph.replay()
+
+    def _body(self) -> torch.Tensor:
+        model = self._model
+
+        def attention(number: int, qkv: torch.Tensor) -> torch.Tensor:
+            tail = (self._tail_keys[number], self._tail_values[number])
+            model.rotate(qkv, self.positions, tail=tail, place=self._place)
+            queries, _, _ = model.split(qkv, len(self.tokens))
+            prefix = Prefix(self.prefix_keys[number], self.prefix_values[number], self._rows)
+            return model.attend(queries, prefix, Tail(*tail, self._filled))
+
+        features = model.run(self.tokens[:, None], attention)
+        self.positions.add_(1).clamp_(max=model.shape.window - 1)  # of rows that are done, which go on with the others
+        self._place.add_(1)
+        self._filled.add_(1)
+        return features
+
+
+class GraphWriter:
+    """Rows on shared prefixes, written by replaying one graph a token."""
+
+    def __init__(
+        self,
+        graphs: Graphs,
+        past: tuple[torch.Tensor, torch.Tensor, SharedRows],
+        features: torch.Tensor,
+        steps: int,
+    ) -> None:
+        keys, values, shared = past
+        self._rows, self._seen = len(shared.index), keys.shape[-2]
+        self._model = graphs.model
+        self._step = graphs.step(self._rows, keys.shape[1], keys.shape[-2], steps)
+        step = self._step
+        step.prefix_keys[:, : keys.shape[1], :, : keys.shape[-2]] = keys
+        step.prefix_values[:, : keys.shape[1], :, : keys.shape[-2]] = values
+        step.lengths[: len(shared.lengths)] = shared.lengths
+        step.index.zero_()
+        step.index[: self._rows] = shared.index
+        step.positions.copy_(step.lengths[step.index])
+        step.restart()
+        self.features = features
+
+    @torch.inference_mode()
+    def append(self, tokens: torch.Tensor) -> None:
+        self._step.tokens[: self._rows] = tokens
+        self._step.replay()
+        self.features = self._step.features[: self._rows]
+        self._seen += 1
+        seen = self._rows * self._seen
+        self._model.work += Work(tokens=self._rows, attended=seen, cached=seen, passes=1)

@@ -1,0 +1,44 @@
+"""The output end of a language model: from features to logits, and back.
+
+A linear head is what makes mixing cheap: sum_i w_i (h_i E) = (sum_i w_i h_i) E. A model whose logits are no linear
+image of its hidden states takes the logits themselves for features, and its head is the identity.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+from torch.nn import functional
+
+
+class Head(Protocol):
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        """(..., width) to (..., vocabulary), float32."""
+
+    def pull(self, probabilities: torch.Tensor) -> torch.Tensor:
+        """The adjoint: (..., vocabulary) to (..., width), so that pull(p).h = p.logits(h) for features h."""
+
+
+class LinearHead:
+    """Logits are the products of a feature with the rows of a matrix, plus a bias if there is one."""
+
+    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> None:
+        self._weight = weight.float()
+        self._bias = None if bias is None else bias.float()
+
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        return functional.linear(features, self._weight, self._bias)
+
+    def pull(self, probabilities: torch.Tensor) -> torch.Tensor:
+        return probabilities @ self._weight
+
+
+class IdentityHead:
+    """Features that are logits already."""
+
+    def logits(self, features: torch.Tensor) -> torch.Tensor:
+        return features
+
+    def pull(self, probabilities: torch.Tensor) -> torch.Tensor:
+        return probabilities

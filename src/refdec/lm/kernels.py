@@ -1,0 +1,590 @@
+"""The functions of `plain.py` as Triton kernels: one launch each, nothing read back, fit for a CUDA graph.
+
+Imported only where Triton and a GPU are present. Tensors have their last dimension contiguous. The first call with a
+new combination of types and sizes compiles, so make it before a capture.
+"""
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# ruff: noqa: N803
+# Annotations are evaluated here, not kept as text: older versions of Triton look for tl.constexpr itself.
+
+import math
+
+import torch
+import triton  # type: ignore[import-not-found, import-untyped, unused-ignore]
+import triton.language as tl  # type: ignore[import-not-found, import-untyped, unused-ignore]
+from torch import Tensor
+
+from refdec.lm import plain
+from refdec.lm.plain import Prefix, Tail
+
+LARGEST_ROW = 65536
+"""A draw holds the whole row of logits in one program; larger vocabularies are drawn from in plain operations."""
+
+
+@triton.jit
+def _add_norm(
+    stream,
+    delta,
+    weight,
+    result,
+    stream_row,
+    delta_row,
+    width,
+    epsilon,
+    ADDED: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    places = tl.arange(0, BLOCK)
+    inside = places < width
+    x = tl.load(stream + row * stream_row + places, mask=inside, other=0.0)
+    if ADDED:
+        x += tl.load(delta + row * delta_row + places, mask=inside, other=0.0).to(tl.float32)
+        tl.store(stream + row * stream_row + places, x, mask=inside)
+    scale = 1.0 / tl.sqrt(tl.sum(x * x, axis=0) / width + epsilon)
+    x = x * scale * tl.load(weight + places, mask=inside, other=0.0).to(tl.float32)
+    tl.store(result + row * width + places, x.to(result.dtype.element_ty), mask=inside)
+
+
+def add_norm(stream: Tensor, delta: Tensor | None, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
+    rows, width = stream.shape
+    result = torch.empty(rows, width, dtype=dtype, device=stream.device)
+    added = stream if delta is None else delta
+    block = triton.next_power_of_2(width)
+    _add_norm[(rows,)](
+        stream,
+        added,
+        weight,
+        result,
+        stream.stride(0),
+        added.stride(0),
+        width,
+        epsilon,
+        ADDED=delta is not None,
+        BLOCK=block,
+        num_warps=8 if block > 2048 else 4,
+    )
+    return result
+
+
+@triton.jit
+def _rotate(
+    qkv,
+    positions,
+    cosine,
+    sine,
+    tail_keys,
+    tail_values,
+    place,
+    keys_row,
+    keys_head,
+    keys_place,
+    values_row,
+    values_head,
+    values_place,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    HALF: tl.constexpr,
+    KEPT: tl.constexpr,
+    BLOCK_HEADS: tl.constexpr,
+    BLOCK_HALF: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    heads = (tl.program_id(1) * BLOCK_HEADS + tl.arange(0, BLOCK_HEADS))[:, None]
+    half = tl.arange(0, BLOCK_HALF)
+    inside = half < HALF
+    angle = tl.load(positions + row).to(tl.int64) * HALF + half
+    # Values are turned by no angle.
+    turns = heads < HEADS + KV_HEADS
+    cos = tl.where(turns, tl.load(cosine + angle, mask=inside, other=1.0)[None, :], 1.0)
+    sin = tl.where(turns, tl.load(sine + angle, mask=inside, other=0.0)[None, :], 0.0)
+    present = (heads < HEADS + 2 * KV_HEADS) & inside[None, :]
+    source = qkv + row * ((HEADS + 2 * KV_HEADS) * 2 * HALF) + heads * (2 * HALF) + half[None, :]
+    first = tl.load(source, mask=present, other=0.0)
+    second = tl.load(source + HALF, mask=present, other=0.0)
+    turned_first = (first * cos - second * sin).to(first.dtype)
+    turned_second = (second * cos + first * sin).to(first.dtype)
+    tl.store(source, turned_first, mask=present & turns)
+    tl.store(source + HALF, turned_second, mask=present & turns)
+    if KEPT:
+        at = tl.load(place).to(tl.int64)
+        is_key = present & turns & (heads >= HEADS)
+        target = tail_keys + row * keys_row + (heads - HEADS) * keys_head + at * keys_place + half[None, :]
+        tl.store(target, turned_first.to(tail_keys.dtype.element_ty), mask=is_key)
+        tl.store(target + HALF, turned_second.to(tail_keys.dtype.element_ty), mask=is_key)
+        is_value = present & (heads >= HEADS + KV_HEADS)
+        target = tail_values + row * values_row + (heads - HEADS - KV_HEADS) * values_head
+        target = target + at * values_place + half[None, :]
+        tl.store(target, first.to(tail_values.dtype.element_ty), mask=is_value)
+        tl.store(target + HALF, second.to(tail_values.dtype.element_ty), mask=is_value)
+
+
+def rotate(
+    qkv: Tensor,
+    positions: Tensor,
+    cosine: Tensor,
+    sine: Tensor,
+    heads: int,
+    kv_heads: int,
+    head_size: int,
+    tail: tuple[Tensor, Tensor] | None = None,
+    place: Tensor | None = None,
+) -> None:
+    kept = tail is not None and place is not None
+    keys, values = tail if tail is not None else (qkv[:, None, None], qkv[:, None, None])
+    block_heads = 8
+    _rotate[(len(qkv), triton.cdiv(heads + (2 if kept else 1) * kv_heads, block_heads))](
+        qkv,
+        positions,
+        cosine,
+        sine,
+        keys,
+        values,
+        place if place is not None else positions,
+        *keys.stride()[:3],
+        *values.stride()[:3],
+        HEADS=heads,
+        KV_HEADS=kv_heads,
+        HALF=head_size // 2,
+        KEPT=kept,
+        BLOCK_HEADS=block_heads,
+        BLOCK_HALF=triton.next_power_of_2(head_size // 2),
+        num_warps=2,
+    )
+
+
+@triton.jit
+def _sweep(
+    queries,
+    keys,
+    values,
+    key_place,
+    value_place,
+    bound,
+    last,
+    greatest,
+    total,
+    mixture,
+    scale,
+    SIZE: tl.constexpr,
+    BLOCK_SIZE: tl.constexpr,
+    BLOCK_KEYS: tl.constexpr,
+):
+    """Let the queries see keys before `bound`, each query those up to its `last`, by online softmax in base two."""
+    dims = tl.arange(0, BLOCK_SIZE)
+    for start in range(0, bound, BLOCK_KEYS):
+        places = start + tl.arange(0, BLOCK_KEYS)
+        there = (places < bound)[:, None] & (dims < SIZE)[None, :]
+        k = tl.load(keys + places[:, None] * key_place + dims[None, :], mask=there, other=0.0)
+        v = tl.load(values + places[:, None] * value_place + dims[None, :], mask=there, other=0.0)
+        scores = tl.dot(queries, tl.trans(k), input_precision="ieee") * scale
+        visible = (places[None, :] <= last[:, None]) & (places < bound)[None, :]
+        scores = tl.where(visible, scores, -float("inf"))
+        higher = tl.maximum(greatest, tl.max(scores, axis=1))
+        weights = tl.exp2(scores - higher[:, None])
+        shrink = tl.exp2(greatest - higher)
+        total = total * shrink + tl.sum(weights, axis=1)
+        mixture = mixture * shrink[:, None] + tl.dot(weights.to(v.dtype), v, input_precision="ieee")
+        greatest = higher
+    return greatest, total, mixture
+
+
+@triton.jit(do_not_specialize=["n", "filled"])
+def _attend(
+    q,
+    prefix_keys,
+    prefix_values,
+    index,
+    lengths,
+    tail_keys,
+    tail_values,
+    filled,
+    result,
+    n,
+    scale,
+    q_row,
+    q_query,
+    q_head,
+    prefix_keys_row,
+    prefix_keys_head,
+    prefix_keys_place,
+    prefix_values_row,
+    prefix_values_head,
+    prefix_values_place,
+    tail_keys_row,
+    tail_keys_head,
+    tail_keys_place,
+    tail_values_row,
+    tail_values_head,
+    tail_values_place,
+    SHARED: tl.constexpr,
+    FILLED_ON_DEVICE: tl.constexpr,
+    HEADS: tl.constexpr,
+    GROUP: tl.constexpr,
+    SIZE: tl.constexpr,
+    BLOCK_SIZE: tl.constexpr,
+    BLOCK_QUERIES: tl.constexpr,
+    BLOCK_KEYS: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    kv_head = tl.program_id(1)
+    # The query heads of a key head count as further queries, so that its keys are read once.
+    place = tl.program_id(2) * BLOCK_QUERIES + tl.arange(0, BLOCK_QUERIES)
+    query = place // GROUP
+    head = kv_head * GROUP + place % GROUP
+    dims = tl.arange(0, BLOCK_SIZE)
+    inside = (query < n)[:, None] & (dims < SIZE)[None, :]
+    source = q + row * q_row + query[:, None] * q_query + head[:, None] * q_head + dims[None, :]
+    queries = tl.load(source, mask=inside, other=0.0)
+
+    # A finite start keeps the difference of two greatest scores defined where nothing is visible.
+    greatest = tl.full([BLOCK_QUERIES], -1e30, tl.float32)
+    total = tl.zeros([BLOCK_QUERIES], tl.float32)
+    mixture = tl.zeros([BLOCK_QUERIES, BLOCK_SIZE], tl.float32)
+    if SHARED:
+        shared = tl.load(index + row).to(tl.int64)
+        length = tl.load(lengths + shared).to(tl.int32)
+        greatest, total, mixture = _sweep(
+            queries,
+            prefix_keys + shared * prefix_keys_row + kv_head * prefix_keys_head,
+            prefix_values + shared * prefix_values_row + kv_head * prefix_values_head,
+            prefix_keys_place,
+            prefix_values_place,
+            length,
+            query * 0 + length,
+            greatest,
+            total,
+            mixture,
+            scale,
+            SIZE,
+            BLOCK_SIZE,
+            BLOCK_KEYS,
+        )
+    known = tl.load(filled).to(tl.int32) if FILLED_ON_DEVICE else filled
+    last_of_block = ((tl.program_id(2) + 1) * BLOCK_QUERIES - 1) // GROUP
+    greatest, total, mixture = _sweep(
+        queries,
+        tail_keys + row * tail_keys_row + kv_head * tail_keys_head,
+        tail_values + row * tail_values_row + kv_head * tail_values_head,
+        tail_keys_place,
+        tail_values_place,
+        tl.minimum(known, known - n + last_of_block + 1),
+        known - n + query,
+        greatest,
+        total,
+        mixture,
+        scale,
+        SIZE,
+        BLOCK_SIZE,
+        BLOCK_KEYS,
+    )
+    mixture = mixture / total[:, None]
+    target = result + (row * n + query[:, None]) * (HEADS * SIZE) + head[:, None] * SIZE + dims[None, :]
+    tl.store(target, mixture.to(result.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _sweep_one(
+    query,
+    keys,
+    values,
+    key_place,
+    value_place,
+    bound,
+    greatest,
+    total,
+    mixture,
+    SIZE: tl.constexpr,
+    BLOCK_SIZE: tl.constexpr,
+    BLOCK_KEYS: tl.constexpr,
+):
+    """Let one query see the keys before `bound`, by online softmax in base two."""
+    dims = tl.arange(0, BLOCK_SIZE)
+    for start in range(0, bound, BLOCK_KEYS):
+        places = start + tl.arange(0, BLOCK_KEYS)
+        there = (places < bound)[:, None] & (dims < SIZE)[None, :]
+        k = tl.load(keys + places[:, None] * key_place + dims[None, :], mask=there, other=0.0).to(tl.float32)
+        v = tl.load(values + places[:, None] * value_place + dims[None, :], mask=there, other=0.0).to(tl.float32)
+        scores = tl.where(places < bound, tl.sum(k * query[None, :], axis=1), -float("inf"))
+        higher = tl.maximum(greatest, tl.max(scores, axis=0))
+        weights = tl.exp2(scores - higher)
+        shrink = tl.exp2(greatest - higher)
+        total = total * shrink + tl.sum(weights, axis=0)
+        mixture = mixture * shrink + tl.sum(weights[:, None] * v, axis=0)
+        greatest = higher
+    return greatest, total, mixture
+
+
+@triton.jit(do_not_specialize=["filled"])
+def _attend_one(
+    q,
+    prefix_keys,
+    prefix_values,
+    index,
+    lengths,
+    tail_keys,
+    tail_values,
+    filled,
+    result,
+    scale,
+    q_row,
+    q_head,
+    prefix_keys_row,
+    prefix_keys_head,
+    prefix_keys_place,
+    prefix_values_row,
+    prefix_values_head,
+    prefix_values_place,
+    tail_keys_row,
+    tail_keys_head,
+    tail_keys_place,
+    tail_values_row,
+    tail_values_head,
+    tail_values_place,
+    SHARED: tl.constexpr,
+    FILLED_ON_DEVICE: tl.constexpr,
+    HEADS: tl.constexpr,
+    SIZE: tl.constexpr,
+    BLOCK_SIZE: tl.constexpr,
+    BLOCK_KEYS: tl.constexpr,
+):
+    """One query a row and head: too little for the matrix units, and many of them run side by side instead."""
+    row = tl.program_id(0).to(tl.int64)
+    head = tl.program_id(1)
+    dims = tl.arange(0, BLOCK_SIZE)
+    query = tl.load(q + row * q_row + head * q_head + dims, mask=dims < SIZE, other=0.0).to(tl.float32) * scale
+    greatest = -1e30
+    total = 0.0
+    mixture = tl.zeros([BLOCK_SIZE], tl.float32)
+    if SHARED:
+        shared = tl.load(index + row).to(tl.int64)
+        greatest, total, mixture = _sweep_one(
+            query,
+            prefix_keys + shared * prefix_keys_row + head * prefix_keys_head,
+            prefix_values + shared * prefix_values_row + head * prefix_values_head,
+            prefix_keys_place,
+            prefix_values_place,
+            tl.load(lengths + shared).to(tl.int32),
+            greatest,
+            total,
+            mixture,
+            SIZE,
+            BLOCK_SIZE,
+            BLOCK_KEYS,
+        )
+    known = tl.load(filled).to(tl.int32) if FILLED_ON_DEVICE else filled
+    greatest, total, mixture = _sweep_one(
+        query,
+        tail_keys + row * tail_keys_row + head * tail_keys_head,
+        tail_values + row * tail_values_row + head * tail_values_head,
+        tail_keys_place,
+        tail_values_place,
+        known,
+        greatest,
+        total,
+        mixture,
+        SIZE,
+        BLOCK_SIZE,
+        BLOCK_KEYS,
+    )
+    target = result + row * (HEADS * SIZE) + head * SIZE + dims
+    tl.store(target, (mixture / total).to(result.dtype.element_ty), mask=dims < SIZE)
+
+
+def attend(q: Tensor, prefix: Prefix | None, tail: Tail, scale: float) -> Tensor:
+    rows, n, heads, size = q.shape
+    kv_heads = tail.keys.shape[1]
+    result = torch.empty(rows, n, heads * size, dtype=q.dtype, device=q.device)
+    keys, values, shared = prefix if prefix is not None else (tail.keys, tail.values, None)
+    group = heads // kv_heads
+    if n == group == 1:
+        _attend_one[(rows, heads)](
+            q,
+            keys,
+            values,
+            q if shared is None else shared.index,
+            q if shared is None else shared.lengths,
+            tail.keys,
+            tail.values,
+            tail.filled,
+            result,
+            scale * math.log2(math.e),
+            q.stride(0),
+            q.stride(2),
+            *keys.stride()[:3],
+            *values.stride()[:3],
+            *tail.keys.stride()[:3],
+            *tail.values.stride()[:3],
+            SHARED=shared is not None,
+            FILLED_ON_DEVICE=isinstance(tail.filled, Tensor),
+            HEADS=heads,
+            SIZE=size,
+            BLOCK_SIZE=max(16, triton.next_power_of_2(size)),
+            BLOCK_KEYS=16,
+            num_warps=1,
+        )
+        return result
+    block_size = max(16, triton.next_power_of_2(size))
+    small = q.element_size() == 2 and block_size <= 128  # larger tiles than this overflow the registers
+    block_queries = 16 if n * group <= 16 else 64 if small else 32
+    _attend[(rows, kv_heads, triton.cdiv(n * group, block_queries))](
+        q,
+        keys,
+        values,
+        q if shared is None else shared.index,
+        q if shared is None else shared.lengths,
+        tail.keys,
+        tail.values,
+        tail.filled,
+        result,
+        n,
+        scale * math.log2(math.e),
+        *q.stride()[:3],
+        *keys.stride()[:3],
+        *values.stride()[:3],
+        *tail.keys.stride()[:3],
+        *tail.values.stride()[:3],
+        SHARED=shared is not None,
+        FILLED_ON_DEVICE=isinstance(tail.filled, Tensor),
+        HEADS=heads,
+        GROUP=group,
+        SIZE=size,
+        BLOCK_SIZE=block_size,
+        BLOCK_QUERIES=block_queries,
+        BLOCK_KEYS=64 if small else 32,
+        num_warps=4,
+        num_stages=2,
+    )
+    return result
+
+
+@triton.jit
+def _gated(gate_up, result, width, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    places = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    inside = places < width
+    gate = tl.load(gate_up + row * 2 * width + places, mask=inside, other=0.0).to(tl.float32)
+    up = tl.load(gate_up + row * 2 * width + width + places, mask=inside, other=0.0).to(tl.float32)
+    tl.store(result + row * width + places, (gate * tl.sigmoid(gate) * up).to(result.dtype.element_ty), mask=inside)
+
+
+def gated(gate_up: Tensor) -> Tensor:
+    rows, width = len(gate_up), gate_up.shape[1] // 2
+    result = torch.empty(rows, width, dtype=gate_up.dtype, device=gate_up.device)
+    _gated[(rows, triton.cdiv(width, 1024))](gate_up, result, width, BLOCK=1024, num_warps=4)
+    return result
+
+
+@triton.jit
+def _chosen(logits, tokens, result, logits_row, vocabulary, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    source = logits + row * logits_row
+    places = tl.arange(0, BLOCK)
+    greatest = tl.full([BLOCK], -1e30, tl.float32)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, vocabulary, BLOCK):
+        x = tl.load(source + start + places, mask=start + places < vocabulary, other=-float("inf"))
+        higher = tl.maximum(greatest, x)
+        total = total * tl.exp(greatest - higher) + tl.exp(x - higher)
+        greatest = higher
+    most = tl.max(greatest, axis=0)
+    whole = tl.sum(total * tl.exp(greatest - most), axis=0)
+    own = tl.load(source + tl.load(tokens + row))
+    tl.store(result + row, own - most - tl.log(whole))
+
+
+def chosen(logits: Tensor, tokens: Tensor) -> Tensor:
+    result = torch.empty(len(logits), dtype=torch.float32, device=logits.device)
+    _chosen[(len(logits),)](logits, tokens, result, logits.stride(0), logits.shape[1], BLOCK=1024, num_warps=4)
+    return result
+
+
+@triton.jit
+def _draw(
+    logits,
+    allowed,
+    which,
+    top_p,
+    uniform,
+    result,
+    logits_row,
+    allowed_row,
+    vocabulary,
+    BLOCK: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    ids = tl.arange(0, BLOCK)
+    inside = ids < vocabulary
+    mask = tl.load(which + row).to(tl.int64)
+    use = tl.load(allowed + mask * allowed_row + ids, mask=inside, other=0) != 0
+    x = tl.load(logits + row * logits_row + ids, mask=inside & use, other=-float("inf"))
+    mass = tl.exp(x - tl.max(x, axis=0))
+    # The bits of a float that is not negative, read as an integer, keep its order.
+    bits = mass.to(tl.int32, bitcast=True)
+    greatest = tl.max(bits, axis=0)
+    needed = tl.load(top_p + row).to(tl.float32) * tl.sum(mass, axis=0)
+
+    # The least mass in the nucleus: the greatest at which the tokens not below it hold enough.
+    least = tl.minimum(greatest, 1)
+    beyond = greatest + 1
+    while beyond - least > 1:
+        middle = least + (beyond - least) // 2
+        enough = tl.sum(tl.where(bits >= middle, mass, 0.0), axis=0) >= needed
+        least = tl.where(enough, middle, least)
+        beyond = tl.where(enough, beyond, middle)
+    value = least.to(tl.float32, bitcast=True)
+    above = tl.sum(tl.where(bits > least, mass, 0.0), axis=0)
+    # Of equally probable tokens at the edge, only as many as it takes.
+    at_edge = tl.sum((bits == least).to(tl.int32), axis=0)
+    taken = tl.minimum(tl.maximum(tl.ceil((needed - above) / value), 1.0), at_edge.to(tl.float32))
+    target = tl.load(uniform + row).to(tl.float32) * (above + taken * value)
+
+    # The mass of the drawn token: the greatest at which the tokens not below it exceed the target. A target close to
+    # the whole nucleus may be rounded up to it; then no token counts that does not change the sum.
+    whole = tl.sum(tl.where(bits >= least, mass, 0.0), axis=0)
+    drawn = least
+    beyond = greatest + 1
+    while beyond - drawn > 1:
+        middle = drawn + (beyond - drawn) // 2
+        held = tl.sum(tl.where(bits >= middle, mass, 0.0), axis=0)
+        enough = (held > target) | (held >= whole)
+        drawn = tl.where(enough, middle, drawn)
+        beyond = tl.where(enough, beyond, middle)
+    value = drawn.to(tl.float32, bitcast=True)
+    above = tl.sum(tl.where(bits > drawn, mass, 0.0), axis=0)
+    alike = bits == drawn
+    most = tl.where(drawn == least, taken, tl.sum(alike.to(tl.int32), axis=0).to(tl.float32))
+    before = tl.minimum(tl.maximum(tl.floor((target - above) / value), 0.0), most - 1.0).to(tl.int32)
+
+    # Among equals, the one with `before` lower ids; nearly always the first.
+    first = tl.min(tl.where(alike, ids, vocabulary - 1), axis=0)
+    low = first - 1
+    token = tl.where(before <= 0, first, vocabulary - 1)
+    while token - low > 1:
+        middle = low + (token - low) // 2
+        reached = tl.sum((alike & (ids <= middle)).to(tl.int32), axis=0) > before
+        token = tl.where(reached, middle, token)
+        low = tl.where(reached, low, middle)
+    tl.store(result + row, token.to(tl.int64))
+
+
+def draw(logits: Tensor, allowed: Tensor, which: Tensor, top_p: Tensor, uniform: Tensor) -> Tensor:
+    rows, vocabulary = logits.shape
+    block = triton.next_power_of_2(vocabulary)
+    if block > LARGEST_ROW:
+        return plain.draw(logits, allowed, which, top_p, uniform)
+    result = torch.empty(rows, dtype=torch.int64, device=logits.device)
+    _draw[(rows,)](
+        logits,
+        allowed,
+        which,
+        top_p,
+        uniform,
+        result,
+        logits.stride(0),
+        allowed.stride(0),
+        vocabulary,
+        BLOCK=block,
+        num_warps=16 if block > 8192 else 8 if block > 1024 else 4,
+    )
+    return result

@@ -1,0 +1,89 @@
+"""Matrices as a model stores them and as it multiplies with them: float32, bfloat16 or int8.
+
+An int8 matrix has one scale a row, and so does the input it is multiplied with: a product is exact integer arithmetic,
+and a row's result does not depend on the rows beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch.nn import functional
+
+_ROUNDS_LATE = "out_dtype" in (torch.mm.__doc__ or "")
+"""Whether this torch can give float32 for a product of bfloat16 matrices."""
+
+LARGEST = 127
+"""Of an int8 that has a counterpart of the other sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A matrix (outputs, inputs) as it lies in a file: floating point, or int8 with one scale a row."""
+
+    values: torch.Tensor
+    scale: torch.Tensor | None = None
+
+    def float(self) -> torch.Tensor:
+        return self.values.float() if self.scale is None else self.values.float() * self.scale[:, None]
+
+    def quantised(self) -> Stored:
+        if self.scale is not None:
+            return self
+        return Stored(*quantise(self.values.float()))
+
+
+def quantise(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """int8 and one scale a row: (n, width) to (n, width) and (n,)."""
+    scale = rows.abs().amax(-1).clamp_(min=1e-20).div_(LARGEST)
+    return (rows / scale[:, None]).round_().to(torch.int8), scale
+
+
+class Linear(Protocol):
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        """(n, inputs) to (n, outputs)."""
+
+
+class FloatLinear:
+    """In the precision of its weights."""
+
+    def __init__(self, weight: torch.Tensor) -> None:
+        self._weight = weight
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        return functional.linear(rows, self._weight)
+
+    def in_float32(self, rows: torch.Tensor) -> torch.Tensor:
+        """The same, the sums not rounded to the precision of the weights."""
+        if self._weight.dtype == torch.float32:
+            return self(rows)
+        inputs = rows.to(self._weight.dtype)
+        if rows.device.type == "cuda" and _ROUNDS_LATE:
+            return torch.mm(inputs, self._weight.t(), out_dtype=torch.float32)
+        return functional.linear(inputs.float(), self._weight.float())
+
+
+class Int8Linear:
+    """int8 times int8, summed in int32, scaled to float32."""
+
+    def __init__(self, stored: Stored) -> None:
+        exact = stored.quantised()
+        assert exact.scale is not None
+        self._weight, self._scale = exact.values.t().contiguous(), exact.scale.float()
+
+    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
+        values, scale = quantise(rows)
+        return torch._int_mm(values, self._weight).to(torch.float32).mul_(self._scale).mul_(scale[:, None])
+
+
+def make_linear(parts: Sequence[Stored], precision: str, device: torch.device) -> Linear:
+    """One matrix of several with the same inputs, their outputs one after the other."""
+    if precision == "int8":
+        exact = [part.quantised() for part in parts]
+        scales = [part.scale for part in exact if part.scale is not None]
+        return Int8Linear(Stored(torch.cat([part.values for part in exact]).to(device), torch.cat(scales).to(device)))
+    weight = torch.cat([part.float() for part in parts])
+    return FloatLinear(weight.to(device, torch.bfloat16 if precision == "bfloat16" else torch.float32))

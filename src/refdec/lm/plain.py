@@ -1,0 +1,231 @@
+"""The parts of a transformer's layer, and the draw of a token, in plain torch operations.
+
+The meaning of `kernels.py`, which has the same functions: on any device, in any floating-point type. Attention is
+made for rows that share prefixes: the keys of a prefix are read once for all of its rows. Knows nothing of models.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+FIRST_LOOK = 64
+"""Most nuclei are small: sorting this many tokens usually suffices, and sorting all of them is slow."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRows:
+    """Which row continues which prefix, and how long each prefix is: made once, used by every layer.
+
+    Making it reads nothing from the device. What only `plain.attend` needs is worked out when first asked for.
+    """
+
+    index: Tensor  # (rows,): the prefix of each row
+    lengths: Tensor  # (prefixes,): keys after this many are not visible
+
+    @classmethod
+    def of(cls, index: Tensor, lengths: Tensor) -> SharedRows:
+        return cls(index.to(torch.int32).contiguous(), lengths.to(torch.int32).contiguous())
+
+    @cached_property
+    def longest(self) -> int:
+        return int(self.lengths.max())
+
+    @cached_property
+    def hidden(self) -> Tensor | None:
+        """Which of the first `longest` keys of each prefix are not visible; None if all are."""
+        if int(self.lengths.min()) == self.longest:
+            return None
+        return torch.arange(self.longest, device=self.lengths.device) >= self.lengths[:, None, None, None]
+
+    @cached_property
+    def most(self) -> int:
+        """The rows of the prefix that has most."""
+        return int(torch.bincount(self.index).max())
+
+    @cached_property
+    def places(self) -> tuple[Tensor, Tensor] | None:
+        """The prefix of each row and its place among the rows of that prefix; None if a view says the same."""
+        index, rows, prefixes = self.index.long(), len(self.index), len(self.lengths)
+        regular = torch.arange(prefixes, device=index.device).repeat_interleave(self.most)
+        if torch.equal(index, regular):
+            return None
+        order = index.argsort(stable=True)
+        counts = torch.bincount(index, minlength=prefixes)
+        before = (counts.cumsum(0) - counts)[index[order]]
+        place = torch.empty_like(index)
+        place[order] = torch.arange(rows, device=index.device) - before
+        return index, place
+
+    def gathered(self, x: Tensor) -> Tensor:
+        """(rows, heads, queries, width) to (prefixes, heads, most * queries, width), padded with zeros."""
+        heads, queries, width = x.shape[1:]
+        if self.places is None:
+            block = x.reshape(-1, self.most, heads, queries, width).transpose(1, 2)
+        else:
+            index, place = self.places
+            block = x.new_zeros(len(self.lengths), heads, self.most, queries, width)
+            block[index, :, place] = x
+        return block.reshape(len(self.lengths), heads, -1, width)
+
+    def spread(self, x: Tensor) -> Tensor:
+        """The inverse of `gathered`."""
+        prefixes, heads, _, width = x.shape
+        block = x.reshape(prefixes, heads, self.most, -1, width)
+        if self.places is None:
+            return block.transpose(1, 2).flatten(0, 1)
+        index, place = self.places
+        return block[index, :, place]
+
+
+class Prefix(NamedTuple):
+    """Keys and values that rows share."""
+
+    keys: Tensor  # (prefixes, kv_heads, length, head_size)
+    values: Tensor
+    rows: SharedRows
+
+
+class Tail(NamedTuple):
+    """Keys and values of each row's own tokens; the last of the filled places belong to the new queries."""
+
+    keys: Tensor  # (rows, kv_heads, capacity, head_size)
+    values: Tensor
+    filled: Tensor | int
+
+
+def add_norm(stream: Tensor, delta: Tensor | None, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
+    """Add delta to the residual stream in place; return the stream over its root mean square, times weight."""
+    if delta is not None:
+        stream.add_(delta)
+    return F.rms_norm(stream, weight.shape, weight.to(stream.dtype), epsilon).to(dtype)
+
+
+def rotate(
+    qkv: Tensor,
+    positions: Tensor,
+    cosine: Tensor,
+    sine: Tensor,
+    heads: int,
+    kv_heads: int,
+    head_size: int,
+    tail: tuple[Tensor, Tensor] | None = None,
+    place: Tensor | None = None,
+) -> None:
+    """Rotary embedding of queries and keys in place; keys and values also go to one place of each row's tail.
+
+    qkv: (rows, (heads + 2 * kv_heads) * head_size); cosine, sine: (window, head_size / 2); tail: as in `Tail`.
+    """
+    split = qkv.view(len(qkv), -1, head_size)
+    first, second = split[:, : heads + kv_heads].chunk(2, dim=-1)
+    cos, sin = cosine[positions][:, None], sine[positions][:, None]
+    across = first * sin
+    first.mul_(cos).sub_(second * sin)
+    second.mul_(cos).add_(across)
+    if tail is not None and place is not None:
+        keys, values = split[:, heads:].chunk(2, dim=1)
+        tail[0].index_copy_(2, place.view(1).long(), keys[:, :, None].to(tail[0].dtype))
+        tail[1].index_copy_(2, place.view(1).long(), values[:, :, None].to(tail[1].dtype))
+
+
+def attend(q: Tensor, prefix: Prefix | None, tail: Tail, scale: float) -> Tensor:
+    """Attention of new queries over a shared prefix and over their own row's tail, causal within the tail.
+
+    q: (rows, n, heads, head_size); result: (rows, n, heads * head_size). Query i sees the visible keys of its prefix
+    and the places of its tail up to filled - n + i. Query head h reads key head h // (heads // kv_heads).
+    """
+    rows, n, heads, size = q.shape
+    kv_heads, capacity = tail.keys.shape[1:3]
+    if prefix is None and capacity == n:  # then the tail is the new tokens alone
+        mixed = F.scaled_dot_product_attention(
+            q.transpose(1, 2), tail.keys, tail.values, is_causal=True, scale=scale, enable_gqa=heads != kv_heads
+        )
+        return mixed.transpose(1, 2).reshape(rows, n, -1)
+    # (rows, kv_heads, n * heads a key head, head_size): the query heads of a key head count as further queries
+    queries = (q * scale).view(rows, n, kv_heads, -1, size).transpose(1, 2).reshape(rows, kv_heads, -1, size)
+    keys, values, unseen = _visible_tail(tail, n, queries.shape[2] // n)
+    scores = queries @ keys.transpose(-1, -2)
+    if unseen is not None:
+        scores.masked_fill_(unseen, -torch.inf)
+    if prefix is None or prefix.rows.longest == 0:
+        mixed = _softmax(scores) @ values
+    else:
+        shared, length = prefix.rows, prefix.rows.longest
+        before = shared.gathered(queries) @ prefix.keys[:, :, :length].transpose(-1, -2)
+        if shared.hidden is not None:
+            before.masked_fill_(shared.hidden, -torch.inf)
+        weights = _softmax(torch.cat([shared.spread(before), scores], dim=-1))
+        mixed = shared.spread(shared.gathered(weights[..., :length]) @ prefix.values[:, :, :length])
+        mixed = mixed + weights[..., length:] @ values
+    return mixed.view(rows, kv_heads, n, -1, size).transpose(1, 2).reshape(rows, n, -1)
+
+
+def _visible_tail(tail: Tail, n: int, heads: int) -> tuple[Tensor, Tensor, Tensor | None]:
+    """Keys and values that are filled, and which of them each query does not see; None if it sees all."""
+    keys, values, filled = tail
+    if isinstance(filled, int) or not filled.is_cuda:
+        filled = int(filled)
+        keys, values = keys[:, :, :filled], values[:, :, :filled]
+    if n == 1 and isinstance(filled, int):
+        return keys, values, None
+    last = torch.arange(n, device=keys.device) + (filled - n)
+    unseen = torch.arange(keys.shape[2], device=keys.device) > last[:, None]
+    return keys, values, unseen.repeat_interleave(heads, dim=0)
+
+
+def _softmax(scores: Tensor) -> Tensor:
+    wide = torch.promote_types(scores.dtype, torch.float32)
+    return scores.softmax(-1, dtype=wide).to(scores.dtype)
+
+
+def gated(gate_up: Tensor) -> Tensor:
+    """silu(gate) * up, where each row holds the gates and then as many values."""
+    gate, up = gate_up.to(torch.promote_types(gate_up.dtype, torch.float32)).chunk(2, dim=-1)
+    return F.silu(gate).mul_(up).to(gate_up.dtype)
+
+
+def chosen(logits: Tensor, tokens: Tensor) -> Tensor:
+    """Log-probabilities of one token a row: (rows, vocabulary), not normalised, and (rows,) to (rows,)."""
+    return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(-1)
+
+
+def draw(logits: Tensor, allowed: Tensor, which: Tensor, top_p: Tensor, uniform: Tensor) -> Tensor:
+    """One token a row from the nucleus of the allowed tokens, by inverting its distribution at a uniform number.
+
+    logits: (rows, vocabulary), not normalised; allowed: (masks, vocabulary); which: (rows,), the mask of each row;
+    top_p, uniform: (rows,); result: (rows,) ids. Of equally probable tokens the lower id comes first.
+    """
+    offered = logits.masked_fill(~allowed[which], -torch.inf)
+    greatest = offered.amax(-1, keepdim=True)
+    needed = top_p[:, None].double() * (offered - greatest).exp().sum(-1, keepdim=True, dtype=torch.float64)
+    result = torch.empty(len(logits), dtype=torch.long, device=logits.device)
+    left = torch.arange(len(logits), device=logits.device)  # rows whose nucleus is not known yet
+    look = FIRST_LOOK
+    while len(left):
+        tokens, mass, known = _most_probable(offered[left], greatest[left], needed[left], look)
+        cumulative = mass.cumsum(-1)
+        size = torch.minimum((cumulative < needed[left]).sum(-1, keepdim=True), (mass > 0).sum(-1, keepdim=True) - 1)
+        target = uniform[left, None].double() * cumulative.gather(1, size.clamp_(min=0))
+        place = (cumulative <= target).sum(-1, keepdim=True)
+        result[left] = tokens.gather(1, torch.minimum(place, size))[:, 0]  # right where it is known
+        left = left[~known]
+        look *= 8
+    return result
+
+
+def _most_probable(offered: Tensor, greatest: Tensor, needed: Tensor, look: int) -> tuple[Tensor, Tensor, Tensor]:
+    """The most probable tokens in order, their mass, and in which rows they are as many as needed."""
+    vocabulary = offered.shape[-1]
+    tokens = offered.topk(min(look, vocabulary), dim=-1).indices.sort(-1).values
+    values, order = offered.gather(1, tokens).sort(dim=-1, descending=True, stable=True)
+    mass = (values - greatest).double().exp()
+    # Lower ids with the last value may have been left out, so only what is above it is certain.
+    last = values[:, -1:]
+    certain = (mass * (values > last)).sum(-1, keepdim=True)
+    known = ((certain >= needed) & (certain > 0)) | last.isneginf() | (look >= vocabulary)
+    return tokens.gather(1, order), mass, known[:, 0]

@@ -1,0 +1,373 @@
+"""Tasks written as if each were alone: their order, what is asked together, and what happens when one fails."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from refdec import (
+    InfillSettings,
+    ModelError,
+    Pair,
+    ParaphraseResult,
+    ParaphraseSettings,
+    Reflector,
+    RewriteSettings,
+    ScoreSettings,
+)
+from refdec.lm.direction import Direction
+from refdec.lm.protocol import LanguageModel
+from refdec.lm.tokens import Tokens
+from refdec.reflect import workers
+from refdec.reflect.schedule import WAVES, Ask, on_both_sides, run, run_all, together
+from refdec.reflect.scoring import own_logprobs, token_logprobs
+from refdec.reflect.side import Side
+from refdec.reflect.workers import Answering, Observation
+from refdec.tasks.infill import infill
+from refdec.tasks.paraphrase import paraphrase
+from refdec.tasks.rewrite import rewrite
+from refdec.tasks.score import score
+from tests.conftest import TINY
+from tests.table_model import TableModel, random_table
+
+TEXTS = ["How do I learn to cook?", "The train was late again.", "I love it.", "Why?", "My brother lives near the sea."]
+
+
+@pytest.fixture
+def tables(pair: Pair) -> Pair:
+    """Two tables, which answer nothing here: the answers are functions of the tests."""
+    tokens: Tokens = pair.tokens
+    forward, backward = (TableModel(random_table(5, seed=0), direction) for direction in Direction)
+    return Pair(forward, backward, tokens, "tables")
+
+
+class Desk:
+    """Answers questions step by step, and remembers which came together."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[Any]] = []
+
+    def double(self, _: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        self.batches.append(list(questions))
+        found = []
+        for question in questions:
+            yield
+            found.append(2 * question)
+        return found
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3, 100])
+def test_results_come_in_order_however_many_are_under_way(tables: Pair, at_once: int) -> None:
+    answer = Desk().double
+
+    async def task(number: int) -> int:
+        total = number
+        for _ in range(number % 4):  # some are done sooner than those before them
+            total = await Ask("phase", tables.forward if number % 2 else tables.backward, answer, total)
+        return total
+
+    expected = [number * 2 ** (number % 4) for number in range(11)]
+    assert list(run_all(tables, (task(number) for number in range(11)), at_once)) == expected
+
+
+def test_questions_of_one_kind_to_one_model_are_asked_together(tables: Pair) -> None:
+    desk, other = Desk(), Desk()
+    answer, another = desk.double, other.double
+
+    async def task(number: int) -> int:
+        first = await Ask("phase", tables.forward, answer, number)
+        return await Ask("phase", tables.forward, another, first)
+
+    assert list(run_all(tables, map(task, range(4)), at_once=4)) == [0, 4, 8, 12]
+    assert [sorted(batch) for batch in desk.batches] == [[0, 1, 2, 3]]
+    assert [sorted(batch) for batch in other.batches] == [[0, 2, 4, 6]]
+
+
+def test_parts_of_one_task_ask_together_and_come_back_in_order(tables: Pair) -> None:
+    desk = Desk()
+    answer = desk.double
+
+    async def part(number: int) -> int:
+        return await Ask("phase", tables.forward, answer, number)
+
+    async def row(number: int) -> list[int]:
+        return await together(part(10 * number + place) for place in range(3))
+
+    async def task() -> list[list[int]]:
+        return await together(row(number) for number in range(2))
+
+    assert run(tables, task()) == [[0, 2, 4], [20, 22, 24]]
+    assert [sorted(batch) for batch in desk.batches] == [[0, 1, 2, 10, 11, 12]]
+
+
+def test_nothing_together_is_nothing(tables: Pair) -> None:
+    async def task() -> list[int]:
+        return await together(())
+
+    assert run(tables, task()) == []
+
+
+def test_both_models_are_asked_at_the_same_time(tables: Pair) -> None:
+    both = threading.Barrier(2, timeout=20)
+
+    def meet(model: LanguageModel, questions: Sequence[str]) -> Answering[list[Direction]]:
+        yield
+        both.wait()  # for the other model: one after the other would never get past here
+        return [model.direction for _ in questions]
+
+    async def work(side: Side) -> Direction:
+        return await Ask("phase", side.inward, meet, side.name)
+
+    assert run(tables, on_both_sides(tables, work)) == [Direction.BACKWARD, Direction.FORWARD]
+
+
+class MishapError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 5])
+@pytest.mark.parametrize("where", ["before asking", "after asking", "in a part", "in the answer"])
+def test_what_a_task_raises_is_raised_in_its_turn_and_nothing_is_left_behind(
+    tables: Pair, at_once: int, where: str
+) -> None:
+    answer = Desk().double
+    begun, closed = [], []
+
+    def refuse(_: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        yield
+        raise MishapError(str(questions))
+
+    async def part(number: int, fails: bool) -> int:
+        found = await Ask("phase", tables.backward, answer, number)
+        if fails:
+            raise MishapError("a part")
+        return found
+
+    async def task(number: int) -> int:
+        begun.append(number)
+        try:
+            fails = number == 2
+            if fails and where == "before asking":
+                raise MishapError("at once")
+            await Ask("phase", tables.forward, answer, number)
+            if fails and where == "in the answer":
+                await Ask("phase", tables.forward, refuse, number)
+            await together(part(number, fails and where == "in a part" and place == 1) for place in range(3))
+            if fails:
+                raise MishapError("late")
+            return number
+        finally:
+            closed.append(number)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = run_all(tables, map(task, range(7)), at_once)
+        assert list(itertools.islice(results, 2)) == [0, 1]
+        with pytest.raises(MishapError):
+            next(results)
+        gc.collect()
+    assert sorted(closed) == sorted(begun)
+    assert len(begun) <= (2 // at_once + WAVES) * at_once
+
+
+def test_a_task_can_go_on_after_an_answer_that_failed(tables: Pair) -> None:
+    answer = Desk().double
+
+    def refuse(_: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        yield
+        raise MishapError(str(questions))
+
+    async def task() -> int:
+        try:
+            return await Ask("phase", tables.forward, refuse, 1)
+        except MishapError:
+            return await Ask("phase", tables.forward, answer, 21)
+
+    assert run(tables, task()) == 42
+
+
+def test_tasks_are_taken_as_they_are_begun_so_there_may_be_no_end_of_them(tables: Pair) -> None:
+    answer = Desk().double
+    taken: list[int] = []
+
+    async def task(number: int) -> int:
+        return await Ask("phase", tables.forward, answer, number)
+
+    def endless() -> Iterator[Any]:
+        for number in itertools.count():
+            taken.append(number)
+            yield task(number)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        results = run_all(tables, endless(), at_once=3)
+        assert taken == []
+        assert list(itertools.islice(results, 4)) == [0, 2, 4, 6]
+        assert len(taken) <= 3 * (1 + WAVES)
+        results.close()
+        gc.collect()
+
+
+def test_observers_are_told_of_every_batch(tables: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Observation] = []
+    monkeypatch.setattr(workers, "observers", [seen.append])
+    answer = Desk().double
+
+    async def task(number: int) -> int:
+        first = await Ask("one", tables.forward, answer, number)
+        return await Ask("two", tables.backward, answer, first)
+
+    assert list(run_all(tables, map(task, range(3)), at_once=3)) == [0, 4, 8]
+    told = [(item.phase, item.direction, item.questions) for item in seen]
+    assert told == [("one", Direction.FORWARD, 3), ("two", Direction.BACKWARD, 3)]
+    assert all(item.seconds >= 0 for item in seen)
+
+
+@pytest.mark.parametrize("ending", ["done", "failed", "left"])
+def test_threads_are_shared_while_it_runs_and_given_back(tables: Pair, ending: str) -> None:
+    before = torch.get_num_threads()
+    seen: list[int] = []
+
+    def count(_: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        yield
+        seen.append(torch.get_num_threads())
+        return list(questions)
+
+    async def task(number: int) -> int:
+        found = await Ask("phase", tables.forward, count, number)
+        if ending == "failed":
+            raise MishapError
+        return found
+
+    try:
+        torch.set_num_threads(4)
+        results = run_all(tables, map(task, range(3)), at_once=1)
+        if ending == "failed":
+            with pytest.raises(MishapError):
+                next(results)
+        elif ending == "left":
+            assert next(results) == 0
+            results.close()
+        else:
+            assert list(results) == [0, 1, 2]
+        assert torch.get_num_threads() == 4
+        assert set(seen) == {2}  # half of them, so that the other model has as many
+    finally:
+        torch.set_num_threads(before)
+
+
+def same_words(one: ParaphraseResult, other: ParaphraseResult) -> None:
+    assert [context.text for context in one.contexts] == [context.text for context in other.contexts]
+    assert sorted(item.text for item in one) == sorted(item.text for item in other)
+    scores = {item.text: item.score for item in other}
+    for item in one:
+        assert item.score == pytest.approx(scores[item.text], abs=1e-2)
+    assert [c.weight for c in one.contexts] == pytest.approx([c.weight for c in other.contexts], abs=5e-2)
+
+
+def test_texts_under_way_together_are_paraphrased_as_if_alone(reflector: Reflector) -> None:
+    """In float32 no draw here is near enough an edge for rounding to change a word."""
+    pair, settings = reflector.pair, ParaphraseSettings(**TINY)
+    at_once = list(run_all(pair, (paraphrase(pair, text, settings) for text in TEXTS), at_once=4))
+    assert [found.source for found in at_once] == TEXTS
+    for found in at_once:
+        same_words(found, reflector.paraphrase(found.source, settings))
+
+
+def test_tasks_of_different_kinds_can_be_under_way_together(untrained: Reflector) -> None:
+    pair = untrained.pair
+    small = {name: value for name, value in TINY.items() if name != "samples"}
+    sampled = ParaphraseSettings(**TINY)
+    gaps, spans, scores = InfillSettings(tokens=8, **TINY), RewriteSettings(**TINY), ScoreSettings(**small)
+    tasks: list[Any] = [
+        paraphrase(pair, TEXTS[0], sampled),
+        infill(pair, "We ate", "for dinner.", gaps),
+        rewrite(pair, "We ate ", "good food", " today.", spans),
+        score(pair, TEXTS[1], [TEXTS[2], TEXTS[0]], scores),
+    ]
+    found = list(run_all(pair, tasks, at_once=4))
+    alone: list[Any] = [
+        untrained.paraphrase(TEXTS[0], sampled),
+        untrained.infill("We ate", "for dinner.", gaps),
+        untrained.rewrite("good food", spans, left="We ate ", right=" today."),
+    ]
+    for one, other in zip(found[:3], alone, strict=True):
+        assert type(one) is type(other)
+        assert sorted(item.text for item in one) == sorted(item.text for item in other)
+    expected = untrained.score(TEXTS[1], [TEXTS[2], TEXTS[0]], scores)
+    assert [item.score for item in found[3]] == pytest.approx([item.score for item in expected], abs=1e-3)
+
+
+def test_a_long_text_and_a_long_continuation_can_be_scored_together(untrained: Reflector) -> None:
+    """Each fits into the window; the prefix of one with the continuation of the other does not."""
+    pair = untrained.pair
+    room = pair.window
+    long = [5] * (room - 2)
+
+    async def ask(prefix: list[int], rest: list[int]) -> list[torch.Tensor]:
+        return await token_logprobs(pair.forward, [prefix], [rest], [[0]])
+
+    pairs = [(long, [3, 4]), ([3, 4], long)]
+    found = list(run_all(pair, (ask(*item) for item in pairs), at_once=2))
+    for (one,), item in zip(found, pairs, strict=True):
+        (alone,) = run(pair, ask(*item))
+        assert torch.allclose(one, alone, atol=1e-4)
+
+
+def test_texts_of_different_lengths_are_read_together_as_if_alone(untrained: Reflector) -> None:
+    pair = untrained.pair
+    texts = [[5, 6, 7], [8], [9, 10, 11, 12, 13, 14]]
+    rows = run(pair, own_logprobs(pair.forward, texts))
+    for row, text in zip(rows, texts, strict=True):
+        (alone,) = run(pair, own_logprobs(pair.forward, [text]))
+        assert torch.allclose(row, alone, atol=1e-4)
+
+
+@pytest.mark.parametrize("room", [1, 3, 4])
+def test_a_batch_that_does_not_fit_into_memory_is_answered_in_parts(tables: Pair, room: int) -> None:
+    sizes = []
+
+    def answer(_: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        sizes.append(len(questions))
+        yield
+        if len(questions) > room:
+            raise torch.cuda.OutOfMemoryError("full")
+        return [question + 1 for question in questions]
+
+    async def task(number: int) -> int:
+        return await Ask("phase", tables.forward, answer, number)
+
+    assert list(run_all(tables, (task(number) for number in range(7)), at_once=7)) == list(range(1, 8))
+    assert sizes[0] == 7
+    assert sum(size for size in sizes if size <= room) == 7
+
+
+def test_what_does_not_fit_even_alone_is_told_in_a_sentence(tables: Pair) -> None:
+    def answer(_: LanguageModel, __: Sequence[int]) -> Answering[list[int]]:
+        yield
+        raise torch.cuda.OutOfMemoryError("full")
+
+    async def task() -> int:
+        return await Ask("scoring", tables.forward, answer, 0)
+
+    with pytest.raises(ModelError, match=r"does not hold the scoring of one text .* fewer or shorter contexts"):
+        run(tables, task())
+
+
+def test_runs_that_overlap_leave_the_threads_as_they_found_them(tables: Pair) -> None:
+    async def task(number: int) -> int:
+        return number
+
+    usual = torch.get_num_threads()
+    first, second = (run_all(tables, (task(number) for number in range(9)), 1) for _ in range(2))
+    assert (next(first), next(second)) == (0, 0)
+    first.close()
+    second.close()
+    assert torch.get_num_threads() == usual
