@@ -8,9 +8,9 @@ READY := $(VENV)/.ready
 
 demo: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 3 \
-		"Is it worth learning a second language?" \
+		"What is the best way to learn to cook?" \
 		"What should I do if I forgot my password?" \
-		"My brother lives in a small town near the sea."
+		"How do I hire great employees?"
 	HF_HUB_OFFLINE=1 $(BIN)/refdec infill --top 2 \
 		"Ramona went to her first horse racing event the other day." "Ramona couldn't wait to go back."
 

@@ -23,7 +23,7 @@ from refdec.cli.explain import show_explanation
 from refdec.cli.render import show_results
 
 HERE = Path(__file__).parent
-SOURCE = "Is it worth learning a second language?"
+SOURCE = "What is the best way to learn to cook?"
 FLOORS = (None, 10, 20, 30, 40, 50)
 
 

@@ -14,6 +14,7 @@ CPU_TOKENS = 1 << 10
 """Tokens of a pass on a CPU: more than this no longer stay in its caches, and are slower."""
 
 CPU_BYTES = 1 << 30
+"""What a CPU has to spare, whatever it has: laptops are users, too."""
 
 GPU_TOKENS = 1 << 17
 """Tokens of a pass on a GPU, where it has the memory: enough to fill the largest."""
