@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -98,9 +97,8 @@ def load_pair(
         directories = tokenizer_homes = (locate(forward), locate(backward))
         name = "+".join(f"{directory.name}:{_digest(directory)}" for directory in directories)
     chosen = choose_precision(directories, where, precision)
-    with ThreadPoolExecutor(max_workers=2) as pool:
-        loading = [pool.submit(load_lm, *job, where, chosen) for job in zip(directories, Direction, strict=True)]
-    loaded = [future.result() for future in loading]
+    # One after the other: transformers changes global state while it loads, and threads leave it changed.
+    loaded = [load_lm(*job, where, chosen) for job in zip(directories, Direction, strict=True)]
     tokenizers = tuple(_load_tokenizer(home) for home in tokenizer_homes)
     return make_pair((loaded[0], loaded[1]), tokenizers, name)
 
