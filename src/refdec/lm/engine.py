@@ -37,14 +37,14 @@ def choose_precision(directories: Sequence[Path], device: torch.device, wanted: 
 
 def load_lm(directory: Path, direction: Direction, device: torch.device, precision: str) -> LanguageModel:
     """The model in a directory, reading in a direction."""
-    found = read_llama(directory)
-    shape = None if found is None else LlamaShape.of(found[0])
-    if found is None or shape is None:
+    config = read_json(directory / "config.json")
+    shape = LlamaShape.of(config)
+    stored = None if shape is None else read_llama(directory)
+    if shape is None or stored is None:
         from refdec.lm.transformers_lm import TransformersLM
 
         model = load_model(directory, device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
         return TransformersLM(model, direction, _start_token(model.config.get_text_config().to_dict()))
-    config, stored = found
     lacking = shape.lacking({name: tuple(item.values.shape) for name, item in stored.items()})
     if lacking:
         raise ModelError(

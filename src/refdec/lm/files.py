@@ -62,22 +62,21 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         ) from error
 
 
-def read_llama(directory: Path) -> tuple[dict[str, Any], dict[str, Stored]] | None:
-    """Configuration and weights of a model that our own engine runs, as they are stored; None for any other model."""
+def read_llama(directory: Path) -> dict[str, Stored] | None:
+    """The weights of a Llama-shaped model, as they are stored; None where they have other names."""
     refuse_unsafe(directory)
     verify_checksums(directory)
-    config = read_json(directory / "config.json")
     weights = sorted(directory.glob("*.safetensors"))
     try:
         with ExitStack() as opened:
             files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
             homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
-            if config.get("model_type") != "llama" or "model.embed_tokens.weight" not in homes:
+            if "model.embed_tokens.weight" not in homes:
                 return None
             tensors = {name: file.get_tensor(name) for name, file in homes.items()}
     except (SafetensorError, OSError, RuntimeError) as error:
         raise _unreadable(directory, error) from error
-    return config, {
+    return {
         name: Stored(tensor, tensors.get(f"{name}.scale"))
         for name, tensor in tensors.items()
         if not name.endswith(".scale")

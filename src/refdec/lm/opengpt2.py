@@ -87,16 +87,8 @@ class OpenGPT2(PreTrainedModel):  # type: ignore[misc]
         self.ln_embed = nn.LayerNorm(config.hidden_size, eps=EPSILON)
         self.h = nn.ModuleList(_Block(config, layer) for layer in range(config.num_hidden_layers))
 
-    def forward(
-        self,
-        input_ids: torch.Tensor,
-        past_key_values: Cache | None = None,
-        use_cache: bool = False,
-        attention_mask: torch.Tensor | None = None,
-        position_ids: torch.Tensor | None = None,
-        logits_to_keep: int = 0,
-    ) -> CausalLMOutputWithPast:
-        body = self.hidden(input_ids, past_key_values, use_cache, attention_mask, position_ids)
+    def forward(self, input_ids: torch.Tensor, logits_to_keep: int = 0, **inputs: Any) -> CausalLMOutputWithPast:
+        body = self.hidden(input_ids, **inputs)
         logits = functional.linear(body.last_hidden_state[:, -logits_to_keep:], self.wte.weight)  # -0 keeps all
         return CausalLMOutputWithPast(logits=logits, past_key_values=body.past_key_values)
 

@@ -112,6 +112,7 @@ class TransformersLM:
         self._body = getattr(model, "hidden", model.base_model)
         self._linear = _linear_head(model, self._body, start_token)
         self.head: Head = IdentityHead() if self._linear is None else LinearHead(*self._linear)
+        self._to_logits = None if self._linear is None else FloatLinear(self._linear[0])
         self.work = Work()
 
     @property
@@ -173,12 +174,12 @@ class TransformersLM:
 
     @torch.inference_mode()
     def logits(self, features: torch.Tensor) -> torch.Tensor:
-        if self._linear is None:
+        if self._linear is None or self._to_logits is None:
             return features
-        weight, bias = self._linear
+        _, bias = self._linear
         flat = features.reshape(-1, features.shape[-1])
         self.work += Work(head_tokens=len(flat))
-        found = FloatLinear(weight).in_float32(flat)
+        found = self._to_logits.in_float32(flat)
         return (found if bias is None else found + bias.float()).view(*features.shape[:-1], -1)
 
     @torch.inference_mode()

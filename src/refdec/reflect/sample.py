@@ -178,9 +178,7 @@ class _Layout:
 
     prefix: npt.NDArray[np.int64]  # (rows,): the prefix of each row, counted through all jobs
     owner: npt.NDArray[np.int64]  # (rows,): the sample of each row
-    rows: npt.NDArray[
-        np.int64
-    ]  # (samples, most experts): the rows of each sample, the first again where there are less
+    rows: npt.NDArray[np.int64]  # (samples, most experts): those of each sample, the last again where there are less
     shares: npt.NDArray[np.float32]  # (samples, most experts): their weights, zero where there are less
 
     @classmethod
