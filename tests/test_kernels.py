@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from refdec.lm.plain import Prefix, SharedRows, Tail
+from refdec.lm.shared import Prefix, SharedRows, Tail
 from refdec.reflect import reference
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -247,3 +247,17 @@ def test_of_equals_the_lower_ids_are_in_the_nucleus(module: ModuleType) -> None:
     )
     drawn = module.draw(*(part.to(DEVICE) for part in arguments))
     assert drawn.tolist() == [int((row + 0.5) / rows * 100) for row in range(rows)]
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+@pytest.mark.parametrize("vocabulary", [1, 31, 1024, 3000])
+@pytest.mark.parametrize("scale", [1.0, 40.0])
+def test_chosen_tokens_have_their_log_probabilities(
+    module: ModuleType, rows: int, vocabulary: int, scale: float
+) -> None:
+    generator = torch.Generator().manual_seed(vocabulary)
+    logits = torch.randn(rows, vocabulary, generator=generator) * scale
+    tokens = torch.randint(vocabulary, (rows,), generator=generator)
+    expected = logits.double().log_softmax(-1).gather(1, tokens[:, None])[:, 0]
+    got = module.chosen(logits.to(DEVICE), tokens.to(DEVICE)).cpu().double()
+    assert torch.allclose(got, expected, rtol=0, atol=1e-4)

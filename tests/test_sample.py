@@ -12,8 +12,10 @@ from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
 from refdec.reflect import reference
 from refdec.reflect import sample as sampling
+from refdec.reflect import sample_batch as batching
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sample import Sampling, sample, sample_all, sample_batch
+from refdec.reflect.sample import Sampling, sample
+from refdec.reflect.sample_batch import sample_all, sample_batch
 from refdec.reflect.workers import complete
 from tests.table_model import TableModel, random_table
 
@@ -96,8 +98,8 @@ def test_however_little_memory_a_batch_may_take_the_samples_are_the_same(
 ) -> None:
     jobs = some_jobs()
     alone = [sample(tiny_lm, job) for job in jobs]
-    monkeypatch.setattr(sampling, "has_static_shapes", lambda _: True)
-    monkeypatch.setattr(sampling, "budget", lambda _: float(limit))
+    monkeypatch.setattr(batching, "has_static_shapes", lambda _: True)
+    monkeypatch.setattr(batching, "budget", lambda _: float(limit))
     assert complete(sample_all(tiny_lm, jobs)) == alone
 
 

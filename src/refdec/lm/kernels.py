@@ -15,7 +15,7 @@ import triton.language as tl  # type: ignore[import-not-found, import-untyped, u
 from torch import Tensor
 
 from refdec.lm import plain
-from refdec.lm.plain import Prefix, Tail
+from refdec.lm.shared import Prefix, Tail
 
 LARGEST_ROW = 65536
 """A draw holds the whole row of logits in one program; larger vocabularies are drawn from in plain operations."""
@@ -394,62 +394,31 @@ def _attend_one(
 def attend(q: Tensor, prefix: Prefix | None, tail: Tail, scale: float) -> Tensor:
     rows, n, heads, size = q.shape
     kv_heads = tail.keys.shape[1]
+    group = heads // kv_heads
     result = torch.empty(rows, n, heads * size, dtype=q.dtype, device=q.device)
     keys, values, shared = prefix if prefix is not None else (tail.keys, tail.values, None)
-    group = heads // kv_heads
-    if n == group == 1:
-        _attend_one[(rows, heads)](
-            q,
-            keys,
-            values,
-            q if shared is None else shared.index,
-            q if shared is None else shared.lengths,
-            tail.keys,
-            tail.values,
-            tail.filled,
-            result,
-            scale * math.log2(math.e),
-            q.stride(0),
-            q.stride(2),
-            *keys.stride()[:3],
-            *values.stride()[:3],
-            *tail.keys.stride()[:3],
-            *tail.values.stride()[:3],
-            SHARED=shared is not None,
-            FILLED_ON_DEVICE=isinstance(tail.filled, Tensor),
-            HEADS=heads,
-            SIZE=size,
-            BLOCK_SIZE=max(16, triton.next_power_of_2(size)),
-            BLOCK_KEYS=16,
-            num_warps=1,
-        )
-        return result
+    index, lengths = (q, q) if shared is None else (shared.index, shared.lengths)
+    inputs = (q, keys, values, index, lengths, *tail, result)
+    strides = [step for part in (keys, values, tail.keys, tail.values) for step in part.stride()[:3]]
     block_size = max(16, triton.next_power_of_2(size))
-    small = q.element_size() == 2 and block_size <= 128  # larger tiles than this overflow the registers
+    sizes = {
+        "SHARED": shared is not None,
+        "FILLED_ON_DEVICE": isinstance(tail.filled, Tensor),
+        "HEADS": heads,
+        "SIZE": size,
+        "BLOCK_SIZE": block_size,
+    }
+    scale *= math.log2(math.e)
+    if n == group == 1:
+        one = (*inputs, scale, q.stride(0), q.stride(2), *strides)
+        _attend_one[(rows, heads)](*one, **sizes, BLOCK_KEYS=16, num_warps=1)
+        return result
+    small = block_size * q.element_size() <= 256  # larger tiles than this fill the shared memory of smaller GPUs
     block_queries = 16 if n * group <= 16 else 64 if small else 32
     _attend[(rows, kv_heads, triton.cdiv(n * group, block_queries))](
-        q,
-        keys,
-        values,
-        q if shared is None else shared.index,
-        q if shared is None else shared.lengths,
-        tail.keys,
-        tail.values,
-        tail.filled,
-        result,
-        n,
-        scale * math.log2(math.e),
-        *q.stride()[:3],
-        *keys.stride()[:3],
-        *values.stride()[:3],
-        *tail.keys.stride()[:3],
-        *tail.values.stride()[:3],
-        SHARED=shared is not None,
-        FILLED_ON_DEVICE=isinstance(tail.filled, Tensor),
-        HEADS=heads,
+        *(*inputs, n, scale, *q.stride()[:3], *strides),
+        **sizes,
         GROUP=group,
-        SIZE=size,
-        BLOCK_SIZE=block_size,
         BLOCK_QUERIES=block_queries,
         BLOCK_KEYS=64 if small else 32,
         num_warps=4,

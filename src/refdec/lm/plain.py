@@ -6,97 +6,14 @@ made for rows that share prefixes: the keys of a prefix are read once for all of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
-
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
+from refdec.lm.shared import Prefix, Tail
+
 FIRST_LOOK = 64
 """Most nuclei are small: sorting this many tokens usually suffices, and sorting all of them is slow."""
-
-
-@dataclass(frozen=True, eq=False)
-class SharedRows:
-    """Which row continues which prefix, and how long each prefix is: made once, used by every layer.
-
-    Making it reads nothing from the device. What only `plain.attend` needs is worked out when first asked for.
-    """
-
-    index: Tensor  # (rows,): the prefix of each row
-    lengths: Tensor  # (prefixes,): keys after this many are not visible
-
-    @classmethod
-    def of(cls, index: Tensor, lengths: Tensor) -> SharedRows:
-        return cls(index.to(torch.int32).contiguous(), lengths.to(torch.int32).contiguous())
-
-    @cached_property
-    def longest(self) -> int:
-        return int(self.lengths.max())
-
-    @cached_property
-    def hidden(self) -> Tensor | None:
-        """Which of the first `longest` keys of each prefix are not visible; None if all are."""
-        if int(self.lengths.min()) == self.longest:
-            return None
-        return torch.arange(self.longest, device=self.lengths.device) >= self.lengths[:, None, None, None]
-
-    @cached_property
-    def most(self) -> int:
-        """The rows of the prefix that has most."""
-        return int(torch.bincount(self.index).max())
-
-    @cached_property
-    def places(self) -> tuple[Tensor, Tensor] | None:
-        """The prefix of each row and its place among the rows of that prefix; None if a view says the same."""
-        index, rows, prefixes = self.index.long(), len(self.index), len(self.lengths)
-        regular = torch.arange(prefixes, device=index.device).repeat_interleave(self.most)
-        if torch.equal(index, regular):
-            return None
-        order = index.argsort(stable=True)
-        counts = torch.bincount(index, minlength=prefixes)
-        before = (counts.cumsum(0) - counts)[index[order]]
-        place = torch.empty_like(index)
-        place[order] = torch.arange(rows, device=index.device) - before
-        return index, place
-
-    def gathered(self, x: Tensor) -> Tensor:
-        """(rows, heads, queries, width) to (prefixes, heads, most * queries, width), padded with zeros."""
-        heads, queries, width = x.shape[1:]
-        if self.places is None:
-            block = x.reshape(-1, self.most, heads, queries, width).transpose(1, 2)
-        else:
-            index, place = self.places
-            block = x.new_zeros(len(self.lengths), heads, self.most, queries, width)
-            block[index, :, place] = x
-        return block.reshape(len(self.lengths), heads, -1, width)
-
-    def spread(self, x: Tensor) -> Tensor:
-        """The inverse of `gathered`."""
-        prefixes, heads, _, width = x.shape
-        block = x.reshape(prefixes, heads, self.most, -1, width)
-        if self.places is None:
-            return block.transpose(1, 2).flatten(0, 1)
-        index, place = self.places
-        return block[index, :, place]
-
-
-class Prefix(NamedTuple):
-    """Keys and values that rows share."""
-
-    keys: Tensor  # (prefixes, kv_heads, length, head_size)
-    values: Tensor
-    rows: SharedRows
-
-
-class Tail(NamedTuple):
-    """Keys and values of each row's own tokens; the last of the filled places belong to the new queries."""
-
-    keys: Tensor  # (rows, kv_heads, capacity, head_size)
-    values: Tensor
-    filled: Tensor | int
 
 
 def add_norm(stream: Tensor, delta: Tensor | None, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:

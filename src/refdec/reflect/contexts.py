@@ -10,7 +10,8 @@ import torch
 
 from refdec.lm.protocol import LanguageModel
 from refdec.reflect.memory import parts_within, tokens_at_once
-from refdec.reflect.sample import Sampling, sample_all
+from refdec.reflect.sample import Sampling
+from refdec.reflect.sample_batch import sample_all
 from refdec.reflect.schedule import Ask
 from refdec.reflect.side import FramedIds, Side
 

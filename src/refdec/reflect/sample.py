@@ -1,9 +1,7 @@
 """Sampling texts from a product of experts, one token at a time.
 
-Contexts come from it too: a single expert of weight one. There are two ways to the same tokens. One goes text by text;
-rows that still say the same are computed once and branch when their draws differ, and rules can steer what comes next.
-The other, for a GPU, takes many jobs as one batch of fixed shape and reads nothing back until all are done. Works in
-the model's reading order; knows no text.
+Contexts come from it too: a single expert of weight one. Rows that still say the same are computed once and branch when
+their draws differ, and rules can steer what comes next. Works in the model's reading order; knows no text.
 """
 
 from __future__ import annotations
@@ -12,15 +10,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
-import numpy.typing as npt
 import torch
 
 from refdec.lm.operations import operations
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.memory import budget, parts_within
 from refdec.reflect.product import normalise
-from refdec.reflect.workers import Answering
 
 CACHED_TOKENS = 1 << 13
 """Branching rows hold at most this many tokens in a cache at once; more samples than that come in several rounds."""
@@ -59,39 +53,6 @@ class Sampling:
 
 
 Ids = list[int]
-
-
-def sample_all(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[Ids]]]:
-    """The continuations of each job. On a GPU jobs are computed together, as many as memory holds."""
-    result: list[list[Ids]] = [[] for _ in jobs]
-    together = [number for number, job in enumerate(jobs) if job.steer is None and has_static_shapes(model)]
-    limit = budget(model) if together else 0.0
-    pieces = [(number, piece) for number in together for piece in _pieces(model, jobs[number], limit)]
-    needed = [_bytes(model, piece) for _, piece in pieces]
-    for part in parts_within(pieces, needed, limit):
-        found = yield from sample_batch(model, [piece for _, piece in part])
-        for (number, _), texts in zip(part, found, strict=True):
-            result[number] += texts
-    for number, job in enumerate(jobs):
-        if number not in together:
-            result[number] = sample(model, job)
-    return result
-
-
-def has_static_shapes(model: LanguageModel) -> bool:
-    """Whether one batch of fixed shape is faster than rows that branch: where launches cost more than arithmetic."""
-    return model.device.type == "cuda"
-
-
-def _pieces(model: LanguageModel, job: Sampling, limit: float) -> list[Sampling]:
-    """A job in parts that memory holds, each with some of its samples."""
-    together = max(1, int(limit * len(job.uniform) / _bytes(model, job)))
-    return [replace(job, uniform=part) for part in torch.split(job.uniform, together)]
-
-
-def _bytes(model: LanguageModel, job: Sampling) -> float:
-    """What the rows of a job hold, their logits in several forms included."""
-    return job.rows * model.cost.row_bytes(job.places, 4)
 
 
 @torch.inference_mode()
@@ -139,69 +100,3 @@ def sample(model: LanguageModel, job: Sampling) -> list[Ids]:
         tokens = torch.tensor([token for _, token in children], device=model.device)
         reading = model.extend(reading, tokens.repeat_interleave(experts))
     return texts
-
-
-@torch.inference_mode()
-def sample_batch(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[Ids]]]:
-    """One batch of fixed shape: the rows of a sample are its experts, the samples of a job follow each other."""
-    device = model.device
-    draw = operations(device).draw
-    layout = _Layout.of(jobs)
-    index, shares, owner = (torch.from_numpy(part).to(device) for part in (layout.rows, layout.shares, layout.owner))
-    masks = {id(job.allowed): job.allowed for job in jobs}
-    allowed, known = torch.stack(list(masks.values())), list(masks)
-    counts = [len(job.uniform) for job in jobs]
-    which = torch.tensor(np.repeat([known.index(id(job.allowed)) for job in jobs], counts), device=device)
-    top_p = torch.tensor(np.repeat([job.top_p for job in jobs], counts).astype(np.float32), device=device)
-    steps = max(job.uniform.shape[1] for job in jobs)
-    uniform = torch.zeros(steps, len(top_p))
-    for start, job in zip(np.cumsum([0, *counts]), jobs, strict=False):
-        uniform[: job.uniform.shape[1], start : start + len(job.uniform)] = job.uniform.t()
-    uniform = uniform.clamp_(max=1 - 2**-24).to(device)  # float32 rounds what is next to one up to it
-    reading = model.read([prefix for job in jobs for prefix in job.prefixes])
-    writer = model.writer(reading.select(torch.from_numpy(layout.prefix).to(device)), steps)
-    said = torch.zeros(steps, len(top_p), dtype=torch.long, device=device)
-    alone = layout.rows.shape[1] == 1
-    for step in range(steps):
-        features = writer.features if alone else torch.bmm(shares[:, None], writer.features[index])[:, 0]
-        said[step] = draw(model.logits(features), allowed, which, top_p, uniform[step])
-        if step < steps - 1:
-            writer.append(said[step] if alone else said[step][owner])
-    yield
-    texts = iter(said.t().tolist())
-    return [[_cut(next(texts), job) for _ in range(len(job.uniform))] for job in jobs]
-
-
-@dataclass(frozen=True)
-class _Layout:
-    """Where the experts of each sample stand in a batch."""
-
-    prefix: npt.NDArray[np.int64]  # (rows,): the prefix of each row, counted through all jobs
-    owner: npt.NDArray[np.int64]  # (rows,): the sample of each row
-    rows: npt.NDArray[np.int64]  # (samples, most experts): those of each sample, the last again where there are less
-    shares: npt.NDArray[np.float32]  # (samples, most experts): their weights, zero where there are less
-
-    @classmethod
-    def of(cls, jobs: Sequence[Sampling]) -> _Layout:
-        most = max(len(job.prefixes) for job in jobs)
-        prefix, owner, rows, shares = [], [], [], []
-        first_prefix = first_sample = first_row = 0
-        for job in jobs:
-            experts, samples = len(job.prefixes), len(job.uniform)
-            own = np.arange(experts * samples).reshape(samples, experts)
-            prefix.append(first_prefix + np.tile(np.arange(experts), samples))
-            owner.append(first_sample + np.repeat(np.arange(samples), experts))
-            rows.append(first_row + np.pad(own, ((0, 0), (0, most - experts)), mode="edge"))
-            weights = np.zeros(most, np.float32)
-            weights[:experts] = job.weights.tolist()
-            shares.append(np.tile(weights, (samples, 1)))
-            first_prefix, first_sample, first_row = first_prefix + experts, first_sample + samples, first_row + own.size
-        return cls(np.concatenate(prefix), np.concatenate(owner), np.concatenate(rows), np.concatenate(shares))
-
-
-def _cut(ids: Ids, job: Sampling) -> Ids:
-    """What a job asked for: no longer than its numbers, and nothing after the first stop."""
-    own = ids[: job.uniform.shape[1]]
-    if not job.stops:
-        return own
-    return own[: next((place + 1 for place, token in enumerate(own) if token in job.stops), len(own))]
