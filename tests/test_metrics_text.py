@@ -13,17 +13,24 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from benchmarks import infill_figures, wmt_figures
+from hypothesis import given
+from hypothesis import strategies as st
 
 from refdec.errors import InputError, ModelError, SettingsError
 from refdec.metrics import meteor
 from refdec.metrics.bleu import corpus_bleu, sentence_bleu
-from refdec.metrics.diversity import distinct, repeats_a_sentence
-from refdec.metrics.kendall import kendall_like, tau_interval
+from refdec.metrics.bootstrap import draws
+from refdec.metrics.chrf import sentence_chrf
+from refdec.metrics.diversity import distinct, repeats_a_sentence, self_bleu
+from refdec.metrics.fleiss import fleiss_kappa
+from refdec.metrics.kendall import kendall_like, tau_interval, tau_significance
 from refdec.metrics.meteor import corpus_meteor
 from refdec.metrics.overlap import copied_share, copies
-from refdec.metrics.rouge import corpus_rouge_l, rouge_l
+from refdec.metrics.rouge import corpus_rouge_l, rouge_l, rouge_rows
+from refdec.metrics.spearman import ranks, spearman, spearman_interval
 from refdec.metrics.words import bare_words
 
 
@@ -79,6 +86,12 @@ def test_rouge_l_needs_references() -> None:
         corpus_rouge_l(["a"], [[]])
 
 
+def test_rouge_of_words_and_of_pairs_of_words() -> None:
+    # a b c d against a b e: a and b of 4 and of 3, F1 4/7; a b of 3 and of 2, F1 2/5.
+    assert rouge_rows(["a b c d", "q"], [["a b e"], ["q"]], "rouge1") == pytest.approx([400 / 7, 100])
+    assert rouge_rows(["a b c d", "q"], [["a b e"], ["q"]], "rouge2") == pytest.approx([40, 0])
+
+
 @pytest.mark.skipif(bool(_why_no_meteor()), reason=_why_no_meteor() or "nothing is missing")
 def test_meteor_is_that_of_its_authors_program() -> None:
     # English parameters of METEOR 1.5: alpha 0.85, beta 0.2, gamma 0.6. Precision 1, recall 2/3, two matched words in
@@ -88,6 +101,18 @@ def test_meteor_is_that_of_its_authors_program() -> None:
     # The best reference counts, and what a text has inside does not reach the program's own syntax.
     tricky = ["red ||| house\nblue", "the cat sat"]
     assert corpus_meteor(tricky, [["nothing alike", "red ||| house\r\nblue"], ["the cat sat"]]) == pytest.approx(100)
+
+
+@pytest.mark.skipif(bool(_why_no_meteor()), reason=_why_no_meteor() or "nothing is missing")
+def test_meteor_of_the_programs_counts_is_its_score() -> None:
+    texts, references = ["red house", "the cat sat"], [["nothing", "red house garden"], ["the cat sat"]]
+    rows = meteor.meteor_statistics(texts, references)
+    alone = (2 / 3) / (0.85 + 0.15 * 2 / 3) * (1 - 0.6 * 0.5**0.2)
+    assert meteor.meteor_of(rows) == pytest.approx([100 * alone, 100])
+    # Together: "the" weighs 0.25 and every other word 0.75, so recall is 3.25 of 4; five words match in one chunk, for
+    # that of a text which is its reference is not counted.
+    pooled = 1 / (0.15 + 0.85 / 0.8125) * (1 - 0.6 * (1 / 5) ** 0.2)
+    assert float(meteor.meteor_of(rows.sum(0))) == pytest.approx(100 * pooled)
 
 
 STUB = """#!{python}
@@ -158,6 +183,24 @@ def test_distinct_counts_different_ngrams_of_the_whole_corpus() -> None:
     assert distinct(["a"]) == 0
 
 
+TEXTS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=6).map(" ".join)
+
+
+@given(st.lists(TEXTS, min_size=2, max_size=6))
+def test_self_bleu_is_bleu_with_all_others_as_references(texts: list[str]) -> None:
+    others = [[*texts[:place], *texts[place + 1 :]] for place in range(len(texts))]
+    assert self_bleu(texts) == pytest.approx(corpus_bleu(texts, others, order=4))
+
+
+def test_self_bleu_of_a_large_set_is_that_of_a_sample() -> None:
+    texts = [f"w{number} w{number % 7} w{number % 3} w{number % 5} w{number % 2}" for number in range(60)]
+    assert self_bleu(texts, order=1, sample=20) == self_bleu(texts, order=1, sample=20)
+    assert self_bleu(texts, order=1, sample=20) != self_bleu(texts, order=1, sample=20, seed=1)
+    assert self_bleu(texts, order=1, sample=60) == self_bleu(texts[::-1], order=1)
+    with pytest.raises(InputError, match="at least two texts"):
+        self_bleu(["a b"])
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -217,6 +260,101 @@ def test_tau_without_pairs_is_refused() -> None:
         kendall_like([])
     with pytest.raises(InputError, match="no judged pairs"):
         tau_interval([[]])
+
+
+def test_tau_significance_is_the_share_of_resamples_without_a_gain() -> None:
+    # Of 400 pairs the first alone is right on 30, the second alone on 15: a gain of 15 with deviation 6.66, and with
+    # the half step of a count z is 14.5 / 6.66, p 0.0147.
+    right, wrong = [(1.0, 0.0)], [(0.0, 1.0)]
+    first = [right] * 30 + [wrong] * 15 + [right] * 355
+    second = [wrong] * 30 + [right] * 15 + [right] * 355
+    assert tau_significance(first, second, resamples=8000) == pytest.approx(0.0147, abs=0.005)
+    assert tau_significance(second, first) > 0.95
+    assert tau_significance(first, first) == 1
+    assert tau_significance([right] * 5, [wrong] * 5, resamples=99) == pytest.approx(1 / 100)
+
+
+def test_tau_significance_needs_the_same_pairs() -> None:
+    with pytest.raises(InputError, match="same judged pairs"):
+        tau_significance([[(1, 0)], [(1, 0)]], [[(1, 0), (1, 0)]])
+
+
+def test_spearman_worked_out_by_hand() -> None:
+    assert ranks([10, 20, 20, 5]).tolist() == [1, 2.5, 2.5, 0]
+    # Squared differences of ranks sum to 4: 1 - 6 4 / (5 24).
+    assert spearman([1, 2, 3, 4, 5], [20, 10, 40, 30, 50]) == pytest.approx(0.8)
+    # Ranks 0, 1.5, 1.5, 3 and 0, 1, 2, 3: 4.5 / sqrt(4.5 5).
+    assert spearman([1, 2, 2, 3], [1, 2, 3, 4]) == pytest.approx(4.5 / math.sqrt(4.5 * 5))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=12), st.integers(0, 3))
+def test_spearman_of_resamples_is_as_of_each_by_itself(pairs: list[tuple[int, int]], seed: int) -> None:
+    first, second = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
+    if len(set(first)) < 2 or len(set(second)) < 2:
+        return
+    found = []
+    for row in draws(len(first), 20, seed):
+        one, other = np.repeat(first, row).tolist(), np.repeat(second, row).tolist()
+        if len(set(one)) > 1 and len(set(other)) > 1:
+            found.append(float(np.corrcoef(ranks(one), ranks(other))[0, 1]))
+    expected = np.quantile(found, [0.025, 0.975])
+    assert spearman_interval(first.tolist(), second.tolist(), 20, seed) == pytest.approx(tuple(expected), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [([1, 2], [1], "2 and 1"), ([1, 1], [1, 2], "two different"), ([1, math.nan], [1, 2], "NaN")],
+)
+def test_a_correlation_needs_pairs_of_different_numbers(first: list[float], second: list[float], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        spearman(first, second)
+
+
+def test_kappa_is_that_of_the_worked_example() -> None:
+    """Fourteen raters, ten items, five categories: the example that Wikipedia works out after Fleiss (1971)."""
+    table = [
+        [0, 0, 0, 0, 14],
+        [0, 2, 6, 4, 2],
+        [0, 0, 3, 5, 6],
+        [0, 3, 9, 2, 0],
+        [2, 2, 8, 1, 1],
+        [7, 7, 0, 0, 0],
+        [3, 2, 6, 3, 0],
+        [2, 5, 3, 2, 2],
+        [6, 5, 2, 1, 0],
+        [0, 2, 2, 3, 7],
+    ]
+    assert fleiss_kappa(table) == pytest.approx(0.210, abs=0.0005)
+
+
+def test_kappa_is_one_where_all_agree_and_below_zero_where_they_avoid_each_other() -> None:
+    assert fleiss_kappa([[3, 0], [0, 3]]) == pytest.approx(1)
+    assert fleiss_kappa([[1, 1], [1, 1]]) == pytest.approx(-1)
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([], "at least one item"),
+        ([[1, 1], [1, 1, 0]], "same categories"),
+        ([[1, 0]], "two raters"),
+        ([[2, 0], [1, 0]], "as many"),
+        ([[2, 0], [2, 0]], "not defined"),
+    ],
+)
+def test_kappa_that_means_nothing_is_refused(table: list[list[int]], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        fleiss_kappa(table)
+
+
+def test_chrf_worked_out_by_hand() -> None:
+    # abc against abd: 2 of 3 characters, 1 of 2 pairs, no three; precision and recall are alike, so beta is nothing.
+    assert sentence_chrf(["abc", "abc"], [["abd"], ["xyz", "abc"]]) == pytest.approx([100 * (2 / 3 + 1 / 2) / 3, 100])
+    # ab against abcd: precision 1 and 1, recall 1/2 and 1/3 (longer ones are not in ab): beta 3 is all for recall.
+    recall = (1 / 2 + 1 / 3) / 2
+    assert sentence_chrf(["ab"], [["abcd"]]) == pytest.approx([100 * 10 * recall / (9 + recall)])
+    with pytest.raises(InputError, match="reference for each"):
+        sentence_chrf(["a"], [[]])
 
 
 AROUND = {"left": "It rained. Ann was out.", "right": "She was wet.", "references": ["Ann had no coat."]}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from refdec import InputError, Pair, ParaphraseResult, Reflector, SettingsError
+from refdec import InputError, Pair, ParaphraseResult, ParaphraseSettings, Reflector, SettingsError
 from refdec.metrics.novelty import novelty
 from refdec.reflect.contexts import sample_contexts
 from refdec.reflect.randomness import uniforms
@@ -40,12 +40,16 @@ def test_candidates_come_best_first_with_score_novelty_and_side(result: Paraphra
     assert len({candidate.text for candidate in result}) == len(result.candidates)
 
 
-def test_the_score_is_the_mean_fit_of_both_sides(result: ParaphraseResult) -> None:
+def test_the_score_is_the_mean_fit_of_both_sides_with_the_prior(
+    result: ParaphraseResult, reflector: Reflector
+) -> None:
+    loss = reflector.settings(ParaphraseSettings).loss
     for candidate in result:
         total = 0.0
         for side in ("right", "left"):
             own = [fit for fit, context in zip(candidate.fits, result.contexts, strict=True) if context.side == side]
             total += sum(own) / len(own)
+        total += candidate.prior - (loss if candidate.lost else 0.0)
         assert candidate.relative == pytest.approx(total, abs=1e-3)
 
 
@@ -198,7 +202,9 @@ def test_the_sources_own_words_are_a_copy(copy: str) -> None:
 
 
 def made_up(*rows: tuple[str, float, float, bool]) -> ParaphraseResult:
-    candidates = tuple(Paraphrase(text, score, score, new, copy, "right", ()) for text, score, new, copy in rows)
+    candidates = tuple(
+        Paraphrase(text, score, score, 0.0, (), new, copy, "right", ()) for text, score, new, copy in rows
+    )
     return ParaphraseResult("source", 0.0, candidates, (), {}, {}, "signature")
 
 

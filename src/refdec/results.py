@@ -30,12 +30,15 @@ class Paraphrase:
     """A candidate with what speaks for and against it."""
 
     text: str
-    score: float  # mean log-probability of the kept contexts next to it, both sides added; nats
+    score: float  # mean log-probability of the kept contexts next to it, both sides added, and what is below; nats
     relative: float  # score less the source's own; 0 fits the contexts as well as the source does
+    prior: float  # the part that is its own log-probability against the source's; 0 where that does not count
+    lost: tuple[str, ...]  # numbers and names of the source that it does not have; they may cost something, too
     novelty: float  # 0: the source's words; 100: none of its word pairs
     copy: bool  # says the same words as the source
     side: str  # whose contexts generated it: "left", "right" or "both"
     fits: tuple[float, ...]  # per kept context: its log-probability here less that next to the source
+    confidence: float | None = None  # how likely it keeps the meaning, 0 to 1; None where nothing was calibrated
 
     def __str__(self) -> str:
         return self.text
@@ -45,10 +48,13 @@ class Paraphrase:
             "text": self.text,
             "score": round(self.score, 4),
             "relative": round(self.relative, 4),
+            "prior": round(self.prior, 4),
+            "lost": list(self.lost),
             "novelty": round(self.novelty, 2),
             "copy": self.copy,
             "side": self.side,
             "fits": [round(fit, 2) for fit in self.fits],
+            "confidence": None if self.confidence is None else round(self.confidence, 3),
         }
 
 
@@ -85,6 +91,17 @@ class ParaphraseResult:
     def at_novelty(self, least: float) -> tuple[Paraphrase, ...]:
         """Candidates whose Novelty is at least this, best first. May be empty; a copy of the source is never novel."""
         return tuple(item for item in self.candidates if item.novelty >= least and not (item.copy and least > 0))
+
+    def confident(self, least: float) -> tuple[Paraphrase, ...]:
+        """Candidates that keep the meaning with at least this confidence (0 to 1), best first, copies left out.
+
+        Empty where nothing reaches it, and where the pair of models is not calibrated.
+        """
+        return tuple(
+            item
+            for item in self.candidates
+            if not item.copy and item.confidence is not None and item.confidence >= least
+        )
 
     def top(self, count: int) -> tuple[Paraphrase, ...]:
         """The best `count` candidates; copies of the source that rank among them come on top of that."""

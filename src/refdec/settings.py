@@ -76,11 +76,14 @@ class FingerprintSettings(Settings):
     contexts: int = setting(80, "contexts sampled on each side", symbol="n_c", low=1, high=100_000)
     context_tokens: int = setting(50, "tokens a context has", symbol="len_c", low=1, high=100_000)
     context_top_p: float = setting(0.7, "nucleus from which contexts are sampled", symbol="p_c", low=0, high=1)
+    most_quoted: float = setting(
+        1.0, "contexts with more than this share of the source's word pairs are dropped", low=0, high=1
+    )
     kept_contexts: int = setting(6, "heaviest contexts that generate", symbol="k_c", low=1, high=100_000)
     minimum_weight: float = setting(0.0, "contexts lighter than this are not kept", low=0, high=1)
     entropy: float = setting(4.0, "entropy of sampling over a whole generation, in nats", symbol="h", low=0, high=1_000)
     frame: str = setting("quoted", "what stands around the source", choices=("quoted", "paragraph", "none"))
-    solver: str = setting("newton", "how context weights are learned", choices=("newton", "adam"))
+    solver: str = setting("newton", "how context weights are learned", choices=("newton", "adam", "uniform"))
     seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
 
     def description(self) -> FingerprintSettings:
@@ -96,6 +99,10 @@ class ParaphraseSettings(FingerprintSettings):
 
     samples: int = setting(30, "generations on each side", symbol="n_s", low=1, high=100_000)
     extra_tokens: int = setting(5, "tokens a generation may be longer than the source", low=0, high=10_000)
+    prior: float = setting(0.0, "how much a candidate's own log-probability counts in its score", low=0, high=1_000)
+    loss: float = setting(
+        0.0, "nats that a candidate without a number or a name of the source loses", low=0, high=1_000
+    )
     exact: bool = setting(False, "score every candidate on all contexts, also those that can no longer win")
 
 
@@ -160,10 +167,18 @@ class ScoreSettings(FingerprintSettings):
 PRESETS: dict[str, dict[str, FingerprintSettings]] = {
     "paraphrase": {
         "fast": ParaphraseSettings(
-            contexts=24, context_tokens=40, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
+            contexts=24,
+            context_tokens=40,
+            context_top_p=0.4,
+            kept_contexts=3,
+            minimum_weight=0.01,
+            samples=10,
+            loss=5.0,
         ),
         "paper": ParaphraseSettings(),
-        "deep": ParaphraseSettings(contexts=1000, context_tokens=40, kept_contexts=8),
+        "deep": ParaphraseSettings(
+            contexts=1000, context_tokens=40, most_quoted=0.8, kept_contexts=8, prior=0.25, loss=5.0
+        ),
     },
     "rewrite": {
         "fast": RewriteSettings(

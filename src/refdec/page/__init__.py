@@ -7,13 +7,12 @@ and nothing of tasks, models or where the document goes.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
 from refdec.explanation import Explanation, Reason, Token
+from refdec.page.document import document
 from refdec.results import Context
 
 LEVELS = (1.0, 3.0, 8.0, 20.0)  # nats from the yardstick at which the colour of a fit changes
@@ -26,29 +25,9 @@ COLUMNS = 12  # contexts in one table of fits: as many as paper can hold
 def page(explanations: Sequence[Explanation]) -> str:
     """A self-contained HTML document that shows these explanations, one below the other."""
     style, script = (files(__name__).joinpath(name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    # Texts are escaped wherever they are written. Should one be missed, this still keeps it from running or loading.
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
-    body = "\n".join(_explanation(item, f"e{number}") for number, item in enumerate(explanations, start=1))
-    document = f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(_page_title(explanations))}</title>
-<style>{style}</style>
-</head>
-<body>
-{_contents(explanations)}
-<main>
-{body or "<p>Nothing to explain.</p>"}
-</main>
-<script>{script}</script>
-</body>
-</html>
-"""
-    return document.encode("utf-8", "replace").decode()  # half a surrogate pair could not be written to a file
+    articles = "\n".join(_explanation(item, f"e{number}") for number, item in enumerate(explanations, start=1))
+    body = f"{_contents(explanations)}\n<main>\n{articles or '<p>Nothing to explain.</p>'}\n</main>"
+    return document(_page_title(explanations), body, style, script)
 
 
 def _page_title(explanations: Sequence[Explanation]) -> str:

@@ -74,8 +74,9 @@ def sample(model: LanguageModel, job: Sampling) -> list[Ids]:
         mixed = torch.einsum("e,bef->bf", job.weights, reading.features.view(len(branches), experts, -1))
         logits = model.logits(mixed)
         if job.steer is not None:
-            rows = zip(branches, normalise(logits, job.allowed), strict=True)
-            logits = torch.stack([job.steer(ids, row, steps - step) for ids, row in rows])
+            # Rules look at single tokens of single rows: on a GPU each look would be a wait.
+            rows = zip(branches, normalise(logits, job.allowed).cpu(), strict=True)
+            logits = torch.stack([job.steer(ids, row, steps - step) for ids, row in rows]).to(model.device)
         parents = [branch_of[index] for index in active]
         drawn = draw(
             logits[parents],

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 
 import torch
 
+from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
 from refdec.reflect.contexts import Ids
 from refdec.reflect.memory import parts_within, tokens_at_once
-from refdec.reflect.schedule import Ask
+from refdec.reflect.schedule import Ask, together
 from refdec.reflect.side import Side
 from refdec.reflect.workers import Answering
 
@@ -65,6 +66,14 @@ async def own_logprobs(model: LanguageModel, texts: Sequence[Sequence[int]]) -> 
     padded = [[*text, *[0] * (longest - len(text))] for text in texts]
     (rows,) = await token_logprobs(model, [[]], padded, [range(len(texts))])
     return [row[: len(text)] for row, text in zip(rows, texts, strict=True)]
+
+
+async def own_both(pair: Pair, texts: Sequence[Sequence[int]]) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Log-probabilities of the tokens of texts by themselves, read forwards and read backwards."""
+    forward, backward = await together(
+        own_logprobs(model, [model.direction.arrange(ids) for ids in texts]) for model in (pair.forward, pair.backward)
+    )
+    return list(zip(forward, backward, strict=True))
 
 
 def score_all(model: LanguageModel, jobs: Sequence[Asked]) -> Answering[list[list[torch.Tensor]]]:

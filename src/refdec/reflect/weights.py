@@ -267,4 +267,15 @@ def _adam(head: Head, problem: Problem, steps: int) -> LearnedWeights:
     return LearnedWeights(point.weights[0].float(), float(point.value[0]), float(point.gap[0]), steps + 1)
 
 
-SOLVERS: dict[str, Solver] = {"newton": newton, "adam": adam}
+@torch.inference_mode()
+def uniform(head: Head, problems: Sequence[Problem]) -> list[LearnedWeights]:
+    """All contexts alike, which is to learn nothing; kept for comparison. The gap says how much that leaves."""
+    result = []
+    for problem in problems:
+        even = torch.full((1, len(problem.features)), 1 / len(problem.features), dtype=torch.float64)
+        point = Objective(head, [problem])(even.to(problem.features.device))
+        result.append(LearnedWeights(point.weights[0].float(), float(point.value[0]), float(point.gap[0]), 1))
+    return result
+
+
+SOLVERS: dict[str, Solver] = {"newton": newton, "adam": adam, "uniform": uniform}

@@ -23,6 +23,7 @@ from refdec.results import Context
 from refdec.settings import FingerprintSettings
 from refdec.signature import signature
 from refdec.tasks.frame import FRAMES, Frame
+from refdec.tasks.quoting import quoting
 from refdec.tasks.text import clean
 
 Stage = Callable[[str], None]
@@ -55,17 +56,18 @@ class Described:
     """What contexts are sampled for."""
 
     ids: Sequence[int]
-    text: str  # a context that says it verbatim is dropped
+    text: str  # a context that says it again is dropped
     key: str  # addresses the random numbers
 
 
 async def contexts_of(side: Side, source: Described, settings: FingerprintSettings) -> list[Ids]:
     """Contexts of a source on one side."""
     tokens, shape = side.pair.tokens, (settings.contexts, settings.context_tokens)
+    says_it_again = quoting(source.text, settings.most_quoted)
 
     def telling(contexts: list[Ids]) -> list[Ids]:
         texts = tokens.rough_texts(contexts) if source.text.isascii() else tokens.decode_all(contexts)
-        return [ids for ids, text in zip(contexts, texts, strict=True) if source.text not in text]
+        return [ids for ids, text in zip(contexts, texts, strict=True) if not says_it_again(text)]
 
     return await sample_contexts(
         side,

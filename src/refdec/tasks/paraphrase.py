@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
+from refdec.confidence import with_confidence
 from refdec.constraints import NONE, Constraints
 from refdec.explanation import Explanation
 from refdec.fingerprint import Fingerprint
@@ -22,7 +23,7 @@ from refdec.tasks.candidates import Place, check_room, gather, generations
 from refdec.tasks.describe import Stage, certificates, describe_side, ensembles_of, prepare, shown_contexts, silent
 from refdec.tasks.extract import extract
 from refdec.tasks.frame import Frame
-from refdec.tasks.ranking import race, ranked_paraphrases
+from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 
 
@@ -74,7 +75,8 @@ async def paraphrase(
     ensembles = [ensemble for ensemble, _ in explored]
     found = gather(explored, wanted)
     stage(f"scoring {len(found.origins)} candidates")
-    ranked, source_score = await _score(pair, frame, source, ensembles, found.origins, settings.exact)
+    ranked, source_score = await _score(pair, frame, source, ensembles, found.origins, settings)
+    ranked = with_confidence(pair.name, source, ranked, settings)
     contexts = shown_contexts(pair, ensembles)
     mark = signature("paraphrase", pair, settings, constraints)
     explanation = None
@@ -95,16 +97,26 @@ async def paraphrase(
 
 
 async def _score(
-    pair: Pair, frame: Frame, source: str, ensembles: list[Ensemble], origins: Mapping[str, str], exact: bool
+    pair: Pair,
+    frame: Frame,
+    source: str,
+    ensembles: list[Ensemble],
+    origins: Mapping[str, str],
+    settings: ParaphraseSettings,
 ) -> tuple[list[Paraphrase], float]:
-    """Candidates with their scores, and the source's own score (equation 3, kept contexts, unweighted)."""
+    """Candidates with their scores, and the source's own score (equation 3, kept contexts, unweighted).
+
+    To that comes a share of how likely a candidate is itself, as in a noisy channel, less a penalty for numbers and
+    names of the source that it does not have.
+    """
     room = pair.window - max(len(context) for ensemble in ensembles for context in ensemble.contexts)
     framed = {text: pair.tokens.encode(frame.wrap(text)) for text in (source, *origins)}
-    texts = [text for text, ids in framed.items() if len(ids) <= room]  # the source first: it was measured before
+    framed = {text: ids for text, ids in framed.items() if len(ids) <= room}  # the source was measured before: it stays
+    standing = await standings(pair, framed, settings)
 
     async def fit(ensemble: Ensemble, contexts: Sequence[Ids], texts: Sequence[str]) -> torch.Tensor:
         return await fits(ensemble.side, contexts, [framed[text] for text in texts])
 
-    texts, per_side = await race(source, texts, ensembles, fit, exact)
+    texts, per_side = await race(list(framed), standing, ensembles, fit, settings.exact)
     totals = torch.stack([side.double().mean(1) for side in per_side]).sum(0).tolist()
-    return ranked_paraphrases(texts, totals, per_side, origins), totals[0]
+    return ranked_paraphrases(texts, totals, standing, per_side, origins), totals[0]

@@ -6,20 +6,28 @@ Fits are log-probabilities of contexts next to a text; the task says how they ar
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import torch
 
+from refdec.constraints import Constraints
+from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
 from refdec.metrics.words import bare_words
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.racing import AHEAD, in_race
 from refdec.reflect.schedule import Task, together
+from refdec.reflect.scoring import own_both
 from refdec.results import Paraphrase
+from refdec.settings import ParaphraseSettings
 
 Fit = Callable[[Ensemble, Sequence[Ids], Sequence[str]], Task[torch.Tensor]]
 """(ensemble, some of its contexts, texts) to the fit of each context with each text, (texts, contexts)."""
 
+
+TOLD_APART = Constraints(automatic=("numbers", "names"))
+"""What a reader compares first; a text without one of these says something else."""
 
 RACE_FLOPS = {"cuda": 2e13}
 """A GPU does less work than this, for one input, sooner than it is told twice what to do."""
@@ -30,18 +38,48 @@ def is_copy(candidate: str, source: str) -> bool:
     return (bare_words(candidate) or candidate.split()) == (bare_words(source) or source.split())  # emoji have no words
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What speaks for and against a text before any context has read it."""
+
+    prior: float  # its own log-probability against the source's, times its weight; nats
+    lost: tuple[str, ...]  # numbers and names of the source that it does not have
+    penalty: float  # nats that this costs
+
+    @property
+    def offset(self) -> float:
+        return self.prior - self.penalty
+
+
+async def standings(
+    pair: Pair, texts: Mapping[str, Sequence[int]], settings: ParaphraseSettings
+) -> dict[str, Standing]:
+    """Of texts with their ids, the source first, which has nothing for it and nothing against it."""
+    own = [0.0] * len(texts)
+    if settings.prior:
+        both = await own_both(pair, list(texts.values()))
+        own = [float(forward.double().sum() + backward.double().sum()) / 2 for forward, backward in both]
+    kept = TOLD_APART.on(next(iter(texts)))
+    result = {}
+    for text, value in zip(texts, own, strict=True):
+        lost = tuple(dict.fromkeys(kept.lacking(text)))
+        result[text] = Standing(settings.prior * (value - own[0]), lost, settings.loss * bool(lost))
+    return result
+
+
 async def race(
-    source: str, texts: Sequence[str], ensembles: Sequence[Ensemble], fit: Fit, exact: bool
+    texts: Sequence[str], standing: Mapping[str, Standing], ensembles: Sequence[Ensemble], fit: Fit, exact: bool
 ) -> tuple[list[str], list[torch.Tensor]]:
     """The texts that can win, and their fits with the contexts of each side; the first text is the source.
 
     Unless all are to be read exactly, those that fall behind on the heaviest context of each side are left out.
     """
+    source = texts[0]
     if exact or len(texts) <= AHEAD + 1 or not _is_worth_it(ensembles, len(texts)):
         return list(texts), await together(fit(item, item.contexts, texts) for item in ensembles)
     first = await together(fit(item, item.contexts[:1], texts) for item in ensembles)
     kept = in_race(
-        torch.cat(first, dim=1).sum(1).tolist(),
+        [fit + standing[text].offset for fit, text in zip(torch.cat(first, dim=1).sum(1).tolist(), texts, strict=True)],
         [novelty(text, source) for text in texts],
         [is_copy(text, source) for text in texts],  # the source is one, and so it stays
     )
@@ -58,7 +96,11 @@ def _is_worth_it(ensembles: Sequence[Ensemble], texts: int) -> bool:
 
 
 def ranked_paraphrases(
-    texts: Sequence[str], totals: Sequence[float], fits: Sequence[torch.Tensor], origins: Mapping[str, str]
+    texts: Sequence[str],
+    totals: Sequence[float],
+    standing: Mapping[str, Standing],
+    fits: Sequence[torch.Tensor],
+    origins: Mapping[str, str],
 ) -> list[Paraphrase]:
     """Candidates with everything known of them, best first; the first text is the source, candidate or not."""
     source = texts[0]
@@ -66,8 +108,10 @@ def ranked_paraphrases(
     candidates = [
         Paraphrase(
             text=text,
-            score=total,
-            relative=total - totals[0],
+            score=total + standing[text].offset,
+            relative=total + standing[text].offset - totals[0],
+            prior=standing[text].prior,
+            lost=standing[text].lost,
             novelty=novelty(text, source),
             copy=is_copy(text, source),
             side=origins[text],

@@ -40,7 +40,7 @@ from refdec.tasks.describe import (
 )
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import FRAMES, Frame
-from refdec.tasks.ranking import race, ranked_paraphrases
+from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.sentences import split_sentences
 from refdec.tasks.steer import Edge, NoRepeat
@@ -241,15 +241,16 @@ async def _score(
 
     async def fit(ensemble: Ensemble, contexts: Sequence[Ids], texts: Sequence[str]) -> torch.Tensor:
         side, true = ensemble.side, spot.neighbour(ensemble.side)
-        held = [spot.held(side, _encode(pair, spot.frame, text)) for text in texts]
+        held = [spot.held(side, alone[text]) for text in texts]
         sampled = [context for context in contexts if context != true]
         found = dict(zip(sampled, (await fits(side, sampled, held)).T, strict=True))
         if true in contexts:
             found[true] = (await fits(side, [true], held))[:, 0]
         return torch.stack([found[context] for context in contexts], dim=1) if contexts else torch.empty(len(texts), 0)
 
-    texts = list(dict.fromkeys((spot.span, *origins)))
-    texts, per_side = await race(spot.span, texts, ensembles, fit, settings.exact)
+    alone = {text: _encode(pair, spot.frame, text) for text in (spot.span, *origins)}
+    standing = await standings(pair, alone, settings)
+    texts, per_side = await race(list(alone), standing, ensembles, fit, settings.exact)
     totals = torch.zeros(len(texts), dtype=torch.float64)
     for ensemble, table in zip(ensembles, per_side, strict=True):
         is_true = torch.tensor([context == spot.neighbour(ensemble.side) for context in ensemble.contexts])
@@ -257,4 +258,4 @@ async def _score(
             totals += table[:, ~is_true].double().mean(1)
         totals += settings.place * table[:, is_true].double().sum(1)
     values: list[float] = totals.tolist()
-    return ranked_paraphrases(texts, values, per_side, origins), values[0]
+    return ranked_paraphrases(texts, values, standing, per_side, origins), values[0]

@@ -15,12 +15,11 @@ import torch
 from refdec.explanation import Explanation, Reason
 from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair
-from refdec.lm.protocol import LanguageModel
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.schedule import on_both_sides, together
-from refdec.reflect.scoring import fits, own_logprobs
+from refdec.reflect.scoring import fits, own_both
 from refdec.reflect.side import Side
 from refdec.results import Score
 from refdec.settings import ScoreSettings
@@ -241,13 +240,7 @@ async def _fluency(pair: Pair, framed: Sequence[Sequence[int]], weight: float) -
     """Log-probability a token of each framed text by itself, both directions added, times a weight."""
     if not weight:
         return np.zeros(len(framed))
-
-    async def read(model: LanguageModel) -> Array:
-        rows = await own_logprobs(model, [model.direction.arrange(ids) for ids in framed])
-        return weight * np.array([float(row.double().mean()) for row in rows])
-
-    forward, backward = await together(read(model) for model in (pair.forward, pair.backward))
-    return forward + backward
+    return weight * np.array([sum(float(row.double().mean()) for row in both) for both in await own_both(pair, framed)])
 
 
 async def _describe(pair: Pair, text: str, settings: ScoreSettings, explain: bool, stage: Stage) -> _Yardstick:

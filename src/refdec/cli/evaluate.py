@@ -1,0 +1,133 @@
+"""`refdec evaluate`: the paper's experiments as commands, from data to a report."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from refdec.cli.options import FILE, model_options, quiet_option
+from refdec.cli.progress import Progress
+from refdec.cli.tables import show_report
+from refdec.errors import SettingsError
+
+if TYPE_CHECKING:
+    from refdec.lm.pair import Pair
+    from refdec.tasks.reflector import Reflector
+
+
+@click.command("evaluate", short_help="Rerun the paper's experiments: tables, plots, a report.")
+@click.argument("experiments", nargs=-1, required=True, metavar="EXPERIMENT...")
+@click.option(
+    "--data", type=FILE, metavar="DIR", help="folder of the data sets, see docs/data.md [default: $REFDEC_DATA]"
+)
+@click.option("-o", "--out", type=FILE, metavar="DIR", default=Path("evaluation"), show_default=True,
+              help="folder of outputs and report; an interrupted run goes on there")  # fmt: skip
+@click.option("--system", "systems", multiple=True, metavar="SYSTEM",
+              help="source, reference, rd, rd:PRESET,NAME=VALUE or a file of outputs; repeatable")  # fmt: skip
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME", help="metrics instead of the usual ones; repeatable"
+)
+@click.option("--split", help="dev, test, or a language pair, instead of the usual split")
+@click.option("--rows", "limit", type=click.IntRange(1), help="only the first so many rows")
+@click.option("--resamples", type=click.IntRange(1), default=1000, show_default=True, help="of the bootstrap")
+@click.option("--generate/--no-generate", default=True, help="generate outputs that are missing, or take what is there")
+@click.option("--report/--no-report", default=True, help="score and write the report, or generate only")
+@click.option("--unfinished", is_flag=True, help="leave out rows that have no outputs yet")
+@quiet_option
+@model_options
+def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
+    """Run experiments and write report.md and report.html about them.
+
+    \b
+    quora      the paper's main table: source, reference, refdec by its protocol
+    twitter    the same on the Twitter URL corpus
+    upsa       UPSA's published outputs against refdec at the same Novelty
+    contexts   how many contexts it takes
+    weights    learned weights against equal ones
+    cutoffs    what each Novelty cutoff gives on dev
+    anlg       abductive infilling
+    wmt18      the Reflective Score against rankings of translations
+    stsb       the Reflective Score against graded similarity
+    stand-in   how far the stand-in for human judgement agrees with people
+    confidence how often results of each confidence keep the meaning
+
+    \b
+    Examples:
+      refdec evaluate quora --data DIR
+      refdec evaluate quora --data DIR --system source --system reference --no-generate
+      refdec evaluate quora --data DIR --system rd:paper,contexts=240 --system others.jsonl --rows 200
+      refdec evaluate quora twitter --data DIR --no-report --device cuda
+      refdec evaluate wmt18 --data DIR --split cs-en --system rd:translation
+
+    Generation and scoring are separate: --no-report only generates, --no-generate only scores what is there, also on
+    another machine. Outputs are never overwritten, and files of other settings are refused.
+    """
+    from refdec.evaluate.data import data_folder
+    from refdec.evaluate.experiment import JUDGED, Bench
+    from refdec.evaluate.experiments import experiment, generate, run, write
+    from refdec.evaluate.metrics import check_metric
+    from refdec.evaluate.runs import Runs
+
+    for name in experiments:
+        experiment(name)
+    for name in options["metrics"]:
+        if name not in JUDGED:
+            check_metric(name, JUDGED)
+    if not (options["generate"] or options["report"]):
+        raise SettingsError("With --no-generate and --no-report there is nothing to do. Leave one of them out.")
+    data_folder(options["data"])
+    models = _Models(options)
+    with Progress(options["quiet"]) as progress:
+        bench = Bench(
+            data=options["data"],
+            runs=Runs(
+                options["out"], models.reflector if options["generate"] else None, progress.rows, options["unfinished"]
+            ),
+            device=models.device,
+            pair=models.pair,
+            **{name: options[name] for name in ("systems", "metrics", "split", "limit", "resamples")},
+        )
+        if options["generate"]:
+            generate(bench, experiments)
+        if not options["report"]:
+            return 0
+        report = run(bench, experiments, "refdec " + shlex.join(sys.argv[1:]))
+        paths = write(report, options["out"])
+    show_report(report)
+    if not options["quiet"]:
+        click.echo(f"refdec: the report is in {paths[0]} and {paths[1]}", err=True)
+    return 0
+
+
+class _Models:
+    """The pair, loaded when it is first needed."""
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self._options = options
+
+    @property
+    def device(self) -> str:
+        """What kind of device it will be, known without loading it."""
+        import torch
+
+        named = self._options["device"]
+        return str(named).partition(":")[0] if named else "cuda" if torch.cuda.is_available() else "cpu"
+
+    def pair(self) -> Pair:
+        return self._loaded.pair
+
+    def reflector(self) -> Reflector:
+        return self._loaded
+
+    @cached_property
+    def _loaded(self) -> Reflector:
+        from refdec.lm.pair import load_pair
+        from refdec.tasks.reflector import Reflector
+
+        names = self._options["forward"], self._options["backward"]
+        return Reflector(load_pair(*names, device=self._options["device"], precision=self._options["precision"]))

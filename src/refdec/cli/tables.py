@@ -1,0 +1,37 @@
+"""How the tables of a report look on a terminal: the values; intervals, plots and examples are in its files."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table as Shown
+from rich.text import Text
+
+from refdec.evaluate import cells
+from refdec.evaluate.report import Report, Table
+
+
+def show_report(report: Report) -> None:
+    console = Console(highlight=False)
+    for section in report.sections:
+        if isinstance(section, Table):
+            console.print(_shown(section))
+
+
+def _shown(table: Table) -> Shown:
+    shown = Shown(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
+    shown.add_column("")
+    for column in table.columns:
+        shown.add_column(cells.heading(column), justify="right")
+    best = cells.best(table)
+    for index, row in enumerate(table.rows):
+        figures = [
+            Text(
+                cells.number(cells.cell_of(row, column).value, column.digits) + cells.cell_of(row, column).mark,
+                style="bold" if (index, column.key) in best else "",
+            )
+            for column in table.columns
+        ]
+        name = f"{row.name} (quoted)" if row.quoted else f"{row.group}: {row.name}" if row.group else row.name
+        shown.add_row(name, *figures, style="dim" if row.quoted else "")
+    return shown

@@ -1,0 +1,68 @@
+"""What every experiment is given, and how it is found by its name.
+
+An experiment reads data, asks systems for their outputs, and returns the sections of a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from refdec.evaluate.data import data_folder
+from refdec.evaluate.metrics import AnyMetric, metric
+from refdec.evaluate.report import Section
+from refdec.evaluate.runs import Rows, Runs
+from refdec.evaluate.stand_in import QUORA, StandIn, Thresholds
+from refdec.evaluate.systems import System, system
+from refdec.lm.pair import Pair
+from refdec.settings import FingerprintSettings, default_preset
+
+JUDGED = ("fluent", "consistent", "novel", "all-three")
+"""Metrics that are verdicts of the stand-in for people."""
+
+
+@dataclass
+class Bench:
+    """The place where experiments are made: data, outputs, models, and what was asked for."""
+
+    data: Path | None
+    runs: Runs
+    device: str  # "cpu" or "cuda": what the default preset is chosen by
+    pair: Callable[[], Pair]
+    systems: tuple[str, ...] = ()  # as named; none: those of the experiment
+    metrics: tuple[str, ...] = ()
+    split: str | None = None
+    limit: int | None = None
+    resamples: int = 1000
+    provenance: dict[str, str] = field(default_factory=dict)  # what was used, in the order of use
+
+    @cached_property
+    def folder(self) -> Path:
+        return data_folder(self.data)
+
+    def chosen(self, kind: type[FingerprintSettings], usual: Sequence[str]) -> list[System]:
+        """The systems that were asked for, or else the usual ones; a plain `rd` is what suits the machine."""
+        return [system(name, kind, default_preset(kind, self.device)) for name in self.systems or usual]
+
+    def named(self, names: Sequence[str], thresholds: Thresholds = QUORA) -> dict[str, AnyMetric]:
+        """The metrics of an experiment, or those that were asked for instead."""
+        wanted = self.metrics or tuple(names)
+        judge: Mapping[str, AnyMetric] = {}
+        if any(name in JUDGED for name in wanted):
+            judge = StandIn(self.pair(), thresholds).metrics()
+        found = {name: judge[name] if name in judge else metric(name) for name in wanted}
+        self.provenance.update({f"metric {name}": item.signature for name, item in found.items()})
+        return found
+
+
+Need = tuple[System, Rows]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What has to be generated for it, and the sections of the report that are made from that."""
+
+    needs: Callable[[Bench], Sequence[Need]]
+    report: Callable[[Bench], list[Section]]

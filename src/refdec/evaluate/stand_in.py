@@ -1,0 +1,179 @@
+"""An automatic stand-in for people who judge paraphrases: is it fluent, consistent with the source, novel, all three?
+
+The paper asked raters whether a text can be understood, has at most minor differences in meaning from its source, and
+at least minor differences in word choice. Here each question has a number and a threshold:
+
+- fluent: the weakest joints between its words, by a pair of language models (`joints.py`);
+- consistent: the cosine of sentence embeddings with the source, and the same numbers and negations (`wording.py`);
+- novel: the share of the words of both texts that only one of them has.
+
+The thresholds give the references of the data sets the rates that the paper's raters gave them. Shares of systems mean
+something; the verdict on a single text is often not a person's. It cannot see: who does what to whom, most changes of
+one word for its opposite or of one name for another in a long text, and whether a claim is true. Its embedding was
+trained on Quora's duplicates among much else, so it is at home there. A fluent text that has nothing to do with its
+source is sometimes called not fluent. What a pair of refdec wrote is fluent in the eyes of that same pair: compare the
+fluency of such systems with that of others with care, or judge with another pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+import refdec
+from refdec.errors import InputError, SettingsError
+from refdec.evaluate.joints import WEAKEST, weakest_joints
+from refdec.evaluate.metric import Metric, Numbers, Outputs
+from refdec.evaluate.wording import different_words, same_negation, same_numbers, written_alike
+from refdec.lm.pair import Pair, load_pair
+from refdec.metrics.similarity import check_similarity, similarities
+
+Verdicts = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The least that is still fluent, consistent and novel. The defaults are made for questions as on Quora."""
+
+    joints: float = 0.0  # nats, mean of the weakest joints
+    similarity: float = 0.843  # cosine
+    different_words: float = 0.125  # share
+    numbers: bool = True  # they must be those of the source
+    negations: bool = True
+
+    def __post_init__(self) -> None:
+        for name, low, high in (("joints", -np.inf, np.inf), ("similarity", -1, 1), ("different_words", 0, 1)):
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise SettingsError(f"The threshold {name} is {value}; it must lie between {low} and {high}.")
+
+    def describe(self) -> str:
+        kept = [name for name in ("numbers", "negations") if getattr(self, name)]
+        return (
+            f"joints:{WEAKEST}>={self.joints:g}|similarity>={self.similarity:g}|different>={self.different_words:g}"
+            f"|same:{'+'.join(kept) or 'nothing'}"
+        )
+
+
+QUORA = Thresholds()
+TWITTER = Thresholds(joints=-2.0, similarity=0.73, numbers=False, negations=False)
+"""Raters found 59 % of the references on Twitter consistent, where headlines leave out or add a number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """Of each row the numbers, and the verdicts that thresholds make of them."""
+
+    thresholds: Thresholds
+    joints: Numbers
+    similarity: Numbers
+    different_words: Numbers
+    same_numbers: Verdicts
+    same_negation: Verdicts
+
+    @property
+    def fluent(self) -> Verdicts:
+        return self.joints >= self.thresholds.joints
+
+    @property
+    def consistent(self) -> Verdicts:
+        least = self.thresholds
+        return (
+            (self.similarity >= least.similarity)
+            & (self.same_numbers | (not least.numbers))
+            & (self.same_negation | (not least.negations))
+        )
+
+    @property
+    def novel(self) -> Verdicts:
+        return self.different_words >= self.thresholds.different_words
+
+    @property
+    def overall(self) -> Verdicts:
+        return self.fluent & self.consistent & self.novel
+
+    def under(self, thresholds: Thresholds) -> Judgement:
+        """The same rows by other thresholds."""
+        return replace(self, thresholds=thresholds)
+
+
+class StandIn:
+    """Judges the outputs of systems. Without a pair it loads the embedded one, when it is first needed."""
+
+    def __init__(self, pair: Pair | None = None, thresholds: Thresholds = QUORA) -> None:
+        check_similarity()
+        self._given = pair
+        self.thresholds = thresholds
+        self._judged: dict[Outputs, Judgement] = {}
+
+    @cached_property
+    def pair(self) -> Pair:
+        return self._given or load_pair()
+
+    @property
+    def signature(self) -> str:
+        """What a stranger needs to come to the same verdicts."""
+        return (
+            f"stand-in|pair:{self.pair.name}|precision:{self.pair.precision}|embedding:all-MiniLM-L6-v2"
+            f"|{self.thresholds.describe()}|refdec:{refdec.__version__}"
+        )
+
+    def judge(self, outputs: Outputs) -> Judgement:
+        """Verdicts on each text; the same outputs are judged once."""
+        if outputs not in self._judged:
+            self._judged[outputs] = self._judge(outputs)
+        return self._judged[outputs]
+
+    def _judge(self, outputs: Outputs) -> Judgement:
+        sources, texts = outputs.sources, outputs.texts
+        if not texts or len(sources) != len(texts):
+            raise InputError(f"There are {len(texts)} texts to judge and {len(sources)} sources; each needs its own.")
+        return Judgement(
+            self.thresholds,
+            joints=weakest_joints(self.pair, sources, texts),
+            similarity=meaning_kept(sources, texts),
+            different_words=np.array([different_words(*row) for row in zip(texts, sources, strict=True)]),
+            same_numbers=np.array([same_numbers(*row) for row in zip(texts, sources, strict=True)]),
+            same_negation=np.array([same_negation(*row) for row in zip(texts, sources, strict=True)]),
+        )
+
+    def metrics(self) -> dict[str, Metric]:
+        """The four shares as metrics of `refdec evaluate`; they have one judgement between them."""
+        return {
+            "fluent": _Share("fluent %", self, lambda verdict: verdict.fluent),
+            "consistent": _Share("consistent %", self, lambda verdict: verdict.consistent),
+            "novel": _Share("novel %", self, lambda verdict: verdict.novel),
+            "all-three": _Share("all three %", self, lambda verdict: verdict.overall),
+        }
+
+
+def meaning_kept(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
+    """Cosine of each text with its source, both written alike."""
+    alike = [written_alike(*row) for row in zip(sources, texts, strict=True)]
+    return np.array(similarities([text for _, text in alike], [source for source, _ in alike]))
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """How many of a hundred texts have it."""
+
+    title: str
+    stand_in: StandIn
+    verdict: Callable[[Judgement], Verdicts]
+    better: str = "higher"
+    digits: int = 1
+
+    @property
+    def signature(self) -> str:
+        return f"{self.title.removesuffix(' %').replace(' ', '-')}|{self.stand_in.signature}"
+
+    def statistics(self, outputs: Outputs) -> Numbers:
+        verdicts = self.verdict(self.stand_in.judge(outputs))
+        return np.column_stack([100.0 * verdicts, np.ones(len(verdicts))])
+
+    def value(self, pooled: Numbers) -> Numbers:
+        return np.asarray(pooled[..., 0] / pooled[..., 1])

@@ -1,0 +1,35 @@
+"""One HTML document that asks nothing of any other file or host, in the look that all pages of the project share.
+
+Knows nothing of what a page shows. Its body is markup already; whoever writes it escapes the texts in it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from html import escape
+from importlib.resources import files
+
+
+def document(title: str, body: str, style: str, script: str) -> str:
+    """The whole file. Nothing is loaded, and no script but this one runs."""
+    look = files(__package__).joinpath("look.css").read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    # Texts are escaped wherever they are written. Should one be missed, this still keeps it from running or loading.
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
+    html = f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{look}{style}</style>
+</head>
+<body>
+{body}
+<script>{script}</script>
+</body>
+</html>
+"""
+    return html.encode("utf-8", "replace").decode()  # half a surrogate pair could not be written to a file

@@ -1,0 +1,308 @@
+"""Confidence: what it is made of, that it is fitted and assessed as it says, and who has none."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from refdec import Pair, Paraphrase, ParaphraseResult, ParaphraseSettings, Reflector
+from refdec.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features, with_confidence
+from refdec.errors import InputError
+from refdec.evaluate import confidence as fitting
+from refdec.evaluate.confidence import (
+    JUDGES,
+    Candidates,
+    Judge,
+    assess,
+    auc,
+    calibrate,
+    consistency,
+    cross_validated,
+    fit,
+    gather,
+    precision_at,
+)
+from tests.conftest import TINY
+
+SOURCE = "How do I learn to cook rice?"
+SETTINGS = ParaphraseSettings(contexts=100, loss=5.0)
+EVEN = Calibration(0.0, (1.0, 0, 0, 0, 0, 0), ((-2.0, 2.0),) + ((0.0, 1.0),) * 5)
+number = st.floats(-1e300, 1e300)
+
+
+def candidate(text: str, fit: float = 0.0, novelty: float = 50.0, **others: Any) -> Paraphrase:
+    fields: dict[str, Any] = {"prior": 0.0, "lost": (), "copy": False, "side": "right", "fits": ()} | others
+    relative = fit + fields["prior"] - SETTINGS.loss * bool(fields["lost"])
+    return Paraphrase(text=text, score=relative - 100, relative=relative, novelty=novelty, **fields)
+
+
+def only(*ranked: Paraphrase) -> dict[str, float]:
+    """The features of the last candidate by their names."""
+    return dict(zip(FEATURES, features(SOURCE, ranked, SETTINGS)[-1], strict=True))
+
+
+def test_features_are_what_their_names_say() -> None:
+    found = only(candidate("How do you cook rice?", fit=-2.0))
+    assert found == {
+        "fit": -math.log(2),
+        "shared": 4 / 7,
+        "lost": 0.0,
+        "words": math.log(7),
+        "contexts": math.log(100),
+        "behind": 0.0,
+    }
+
+
+def test_the_fit_counts_without_the_prior_and_the_penalty() -> None:
+    plain = only(candidate("How?", fit=-3.0))["fit"]
+    other = only(candidate("How?", fit=-3.0, prior=-7.5, lost=("Rice",)))
+    assert other["fit"] == pytest.approx(plain)
+    assert other["lost"] == 1.0
+
+
+def test_behind_are_only_those_with_as_much_novelty_before() -> None:
+    before = [
+        candidate("a", novelty=60),
+        candidate("b", novelty=20),
+        candidate("c", novelty=0, copy=True),
+        candidate("d", novelty=40),
+    ]
+    assert only(*before, candidate("e", novelty=40))["behind"] == math.log1p(2)
+    assert only(*before, candidate("e", novelty=70))["behind"] == 0
+
+
+def test_confidence_is_the_logistic_function_of_the_features() -> None:
+    assert EVEN.confidence((0.0,) * 6) == 0.5
+    assert EVEN.confidence((math.log(3),) + (0.0,) * 5) == pytest.approx(0.75)
+    assert EVEN.confidence((-math.log(3),) + (1.0,) * 5) == pytest.approx(0.25)
+
+
+def test_beyond_what_was_seen_nothing_more_is_claimed() -> None:
+    assert EVEN.confidence((9.0,) + (0.0,) * 5) == EVEN.confidence((2.0,) + (0.0,) * 5)
+
+
+@given(number, st.tuples(*[number] * 6), st.tuples(*[number] * 6))
+def test_confidence_is_a_probability_whatever_comes(
+    intercept: float, coefficients: tuple[float, ...], values: tuple[float, ...]
+) -> None:
+    seen = Calibration(intercept % 1e3, tuple(value % 1e3 for value in coefficients), ((-1e3, 1e3),) * 6)
+    assert 0 <= seen.confidence(values) <= 1
+
+
+def test_a_text_without_words_has_features() -> None:
+    assert all(map(math.isfinite, features("🙂 🙂", [candidate("🙂")], SETTINGS)[0]))
+
+
+def test_the_embedded_pair_is_calibrated_and_says_on_what(pair: Pair) -> None:
+    content = json.loads(CALIBRATIONS.read_text())[pair.name]
+    assert tuple(content["coefficients"]) == tuple(content["ranges"]) == FEATURES
+    assert {"judge", "threshold", "fitted_on", "cross_validated"} <= content.keys()
+    assert all(pair.name in item["signature"] for item in content["fitted_on"])
+    assert content["cross_validated"]["auc"] > 0.85
+    assert content["cross_validated"]["calibration_error"] < 0.05
+
+
+def test_what_speaks_against_a_candidate_lowers_its_confidence(pair: Pair) -> None:
+    worse = [
+        candidate("How do I learn to cook?", fit=-9.0),
+        candidate("How do I learn to cook?", fit=-1.0, lost=("Rice",)),
+        candidate("How?", fit=-1.0),
+    ]
+    alone = [
+        with_confidence(pair.name, SOURCE, [item], SETTINGS)[0].confidence
+        for item in (candidate("How do I learn to cook?", fit=-1.0), *worse)
+    ]
+    assert all(other is not None and alone[0] is not None and other < alone[0] for other in alone[1:])
+
+
+def test_a_copy_is_sure_and_a_pair_without_calibration_has_no_confidence(pair: Pair) -> None:
+    ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How do I cook rice?", fit=-2.0)]
+    copy, other = with_confidence(pair.name, SOURCE, ranked, SETTINGS)
+    assert copy.confidence == 1.0
+    assert other.confidence is not None
+    assert 0.5 < other.confidence < 1
+    assert calibration("pair-v0:00000000") is None
+    assert with_confidence("pair-v0:00000000", SOURCE, ranked, SETTINGS) == ranked
+
+
+def test_paraphrases_have_confidence_and_rewritings_have_none(reflector: Reflector) -> None:
+    result = reflector.paraphrase("I like it here.", **TINY)
+    assert all(item.confidence is not None and 0 <= item.confidence <= 1 for item in result)
+    assert all(0 <= item["confidence"] <= 1 for item in result.to_dict()["results"])
+    small = TINY | {"contexts": 2, "samples": 2}
+    rewritten = reflector.rewrite("We were very tired.", left="It was late.", **small)
+    assert all(item.confidence is None for item in rewritten)
+
+
+def test_confident_results_are_no_copies_and_never_less_sure() -> None:
+    rows = [("copy", 1.0, True), ("sure", 0.95, False), ("doubtful", 0.2, False), ("fair", 0.8, False)]
+    items = tuple(candidate(text, copy=copy, confidence=sure) for text, sure, copy in rows)
+    result = ParaphraseResult(SOURCE, 0.0, items, (), {}, {}, "signature")
+    assert [str(item) for item in result.confident(0.8)] == ["sure", "fair"]
+    assert result.confident(0.99) == ()
+    unknown = ParaphraseResult(SOURCE, 0.0, (candidate("text"),), (), {}, {}, "signature")
+    assert unknown.confident(0) == ()
+    assert unknown.to_dict()["results"][0]["confidence"] is None
+
+
+def drawn(truth: Sequence[float], count: int) -> Candidates:
+    """Candidates whose verdicts are drawn from a logistic function that is known."""
+    random = np.random.default_rng(0)
+    found = random.normal(size=(count, len(FEATURES)))
+    kept = random.random(count) < 1 / (1 + np.exp(-(truth[0] + found @ np.array(truth[1:]))))
+    return Candidates(found, kept, np.ones(count), np.arange(count) % 10, np.zeros(count, dtype=np.int64))
+
+
+def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
+    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0, -0.3)
+    found = drawn(truth, 20_000)
+    fitted = fit(found)
+    assert fitted.intercept == pytest.approx(truth[0], abs=0.1)
+    assert fitted.coefficients == pytest.approx(np.array(truth[1:]), abs=0.1)
+    assert assess(found.kept, cross_validated(found)).error < 0.02
+
+
+def test_a_feature_that_never_changes_counts_nothing() -> None:
+    found = drawn((1.0, 1.0, 0, 0, 0, 0, 0), 200)
+    found.features[:, 4] = math.log(3)
+    fitted = fit(found)
+    assert fitted.coefficients[4] == 0
+    assert np.isfinite(fitted.coefficients).all()
+
+
+def test_features_that_tell_everything_apart_are_held_back() -> None:
+    found = drawn((0.0, 1.0, 0, 0, 0, 0, 0), 200)
+    found.kept[:] = found.features[:, 0] > 0
+    assert 1 < fit(found).coefficients[0] < 20
+
+
+def test_verdicts_that_all_agree_are_refused() -> None:
+    found = drawn((0.0, 1.0, 0, 0, 0, 0, 0), 50)
+    found.kept[:] = True
+    with pytest.raises(InputError, match="all of 50 candidates"):
+        fit(found)
+
+
+def test_assessment_by_hand() -> None:
+    kept = np.array([True, True, False, True, False])
+    confidences = np.array([0.95, 0.85, 0.85, 0.45, 0.05])
+    assert auc(kept, confidences) == pytest.approx((2 + 1.5 + 1) / 6)
+    found = assess(kept, confidences)
+    assert [(band.low, band.count, band.kept) for band in found.bands] == [
+        (0.0, 1, 0.0),
+        (0.4, 1, 1.0),
+        (0.8, 2, 0.5),
+        (0.9, 1, 1.0),
+    ]
+    assert found.error == pytest.approx((0.05 + 0.55 + 2 * 0.35 + 0.05) / 5)
+    assert precision_at(kept, confidences, 0.4).precision == 1.0
+    assert precision_at(kept, confidences, 0.4).least == 0.85
+    assert precision_at(kept, confidences, 1.0).precision == 0.6
+    assert auc(np.array([True, True]), np.array([0.1, 0.2])) is None
+    assert assess(np.array([True]), np.array([1.0])).bands[0].high == 1.0
+
+
+SIGNATURE = "refdec:0.1.0|task:paraphrase|pair:made-up:1234|contexts:24|loss:5.0|torch:2"
+
+
+def outputs(rows: int, seed: int = 0, signature: str = SIGNATURE) -> list[dict[str, Any]]:
+    """Made-up outputs: a candidate that fits well says "good"."""
+    draw = random.Random(seed)
+    found = []
+    for row in range(rows):
+        fits = sorted((draw.gauss(-10, 8) for _ in range(4)), reverse=True)
+        items = [
+            candidate(f"{'good' if draw.gauss(fit, 2) > -8 else 'bad'} words {row}", fit, novelty=draw.random() * 100)
+            for fit in fits
+        ]
+        results = [item.to_dict() for item in (candidate("copy", copy=True), *items)]
+        line = {"id": str(row), "source": f"words number {row}", "results": results, "signature": signature}
+        found.append(line)
+    return found
+
+
+def goodness(_: Sequence[str], texts: Sequence[str]) -> list[float]:
+    return [1.0 if "good" in text else 0.0 for text in texts]
+
+
+SAYS_GOOD = Judge("says good", goodness, 0.5)
+
+
+def test_another_number_or_a_negation_is_not_consistent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "meaning_kept", lambda sources, _: np.full(len(sources), 0.9))
+    texts = ["Is it 5 km away?", "Is it 6 km away?", "Is it not 5 km away?"]
+    assert consistency(["Is it 5 km off?"] * 3, texts).tolist() == [0.9, 0.0, 0.0]
+
+
+def test_candidates_of_a_source_stay_together_and_copies_are_left_out() -> None:
+    first, second = outputs(30), outputs(30, seed=1, signature=SIGNATURE.replace("24", "80"))
+    found = gather([first, second], SAYS_GOOD)
+    assert found.features.shape == (240, len(FEATURES))
+    assert found.place[:5].tolist() == [1, 2, 3, 4, 1]
+    folds = found.fold.reshape(2, 30, 4)
+    assert (folds == folds[0, :, :1]).all()  # also in another file
+    assert len(gather([first], SAYS_GOOD, most=2).kept) == 60
+
+
+def test_the_order_of_files_changes_nothing() -> None:
+    files = {"one": outputs(40), "two": outputs(40, seed=1)}
+    pair, content, assessments = calibrate(files, SAYS_GOOD)
+    _, swapped, others = calibrate(dict(reversed(files.items())), SAYS_GOOD)
+    assert pair == "made-up:1234"
+    assert content["coefficients"] == swapped["coefficients"]
+    assert assessments["one"].auc == pytest.approx(others["one"].auc)
+    assert assessments["all"].count == 80
+    assert assessments["all"].auc is not None
+    assert assessments["all"].auc > 0.7
+
+
+def test_what_is_fitted_is_what_the_program_computes() -> None:
+    rows = outputs(40)
+    _, content, _ = calibrate({"one": rows}, SAYS_GOOD)
+    stored = Calibration.of(content)
+    found = gather([rows], SAYS_GOOD)
+    assert [stored.confidence(row) for row in found.features] == pytest.approx(
+        fit(found).confidences(found.features).tolist(), abs=1e-3
+    )
+
+
+def test_the_command_writes_what_the_program_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitting, "check_similarity", lambda: None)
+    monkeypatch.setitem(JUDGES, "similarity", SAYS_GOOD)
+    home, file = tmp_path / "confidence.json", tmp_path / "dev.jsonl"
+    home.write_text('{"other:1": {}}')
+    file.write_text("".join(json.dumps(row) + "\n" for row in outputs(60)))
+    done = CliRunner().invoke(fitting.main, [str(file), "--to", str(home)])
+    assert done.exit_code == 0, done.output
+    first = home.read_text()
+    written = json.loads(first)
+    assert written.keys() == {"other:1", "made-up:1234"}
+    assert Calibration.of(written["made-up:1234"]).confidence((0.0, 1.0, 0.0, 1.0, 3.2, 0.0)) > 0.5
+    assert written["made-up:1234"]["fitted_on"][0] == {"signature": SIGNATURE, "sources": 60, "candidates": 240}
+    CliRunner().invoke(fitting.main, [str(file), "--to", str(home)])
+    assert home.read_text() == first
+
+
+def test_outputs_that_cannot_be_calibrated_are_refused() -> None:
+    with pytest.raises(InputError, match="2 pairs of models"):
+        calibrate({"one": outputs(3), "two": outputs(3, signature=SIGNATURE.replace("1234", "5678"))}, SAYS_GOOD)
+    with pytest.raises(InputError, match="no signature of a paraphrase"):
+        gather([outputs(3, signature="pair:made-up:1234")], SAYS_GOOD)
+    old = outputs(1)
+    del old[0]["results"][0]["prior"]
+    with pytest.raises(InputError, match=r"'0' has no 'prior'\. Generate it"):
+        gather([old], SAYS_GOOD)
+    with pytest.raises(InputError, match="no candidate that is not a copy"):
+        gather([[]], SAYS_GOOD)
+    with pytest.raises(InputError, match="needs more sources"):
+        calibrate({"one": outputs(1)}, SAYS_GOOD)
