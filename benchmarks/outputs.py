@@ -16,10 +16,9 @@ from refdec.settings import AnySettings
 Row = dict[str, Any]
 
 
-def read_rows(path: Path, count: int | None = None, skip: int = 0) -> list[Row]:
-    """JSON lines of a file, from the one after `skip` on."""
-    lines = path.read_text().splitlines()
-    return [json.loads(line) for line in lines[skip : None if count is None else skip + count]]
+def read_rows(path: Path, count: int | None = None) -> list[Row]:
+    """The first JSON lines of a file, or all."""
+    return [json.loads(line) for line in path.read_text().splitlines()[:count]]
 
 
 def write_rows(path: Path, rows: Sequence[Row], make: Callable[[Row], Row], signature: str) -> None:

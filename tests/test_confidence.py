@@ -35,7 +35,7 @@ from refdec.evaluate.confidence import (
 from tests.conftest import TINY
 
 SOURCE = "How do I learn to cook rice?"
-SETTINGS = ParaphraseSettings(contexts=100, loss=5.0)
+SETTINGS = ParaphraseSettings(contexts=100, kept_contexts=5, loss=5.0)
 EVEN = Calibration(0.0, (1.0, 0, 0, 0, 0, 0), ((-2.0, 2.0),) + ((0.0, 1.0),) * 5)
 number = st.floats(-1e300, 1e300)
 
@@ -58,7 +58,7 @@ def test_features_are_what_their_names_say() -> None:
         "shared": 4 / 7,
         "lost": 0.0,
         "words": math.log(7),
-        "contexts": math.log(100),
+        "choice": math.log(20),
         "behind": 0.0,
     }
 
@@ -97,6 +97,11 @@ def test_confidence_is_a_probability_whatever_comes(
 ) -> None:
     seen = Calibration(intercept % 1e3, tuple(value % 1e3 for value in coefficients), ((-1e3, 1e3),) * 6)
     assert 0 <= seen.confidence(values) <= 1
+
+
+def test_no_more_contexts_are_kept_than_there_are() -> None:
+    few = ParaphraseSettings(contexts=3, kept_contexts=6)
+    assert features(SOURCE, [candidate("How?")], few)[0][FEATURES.index("choice")] == 0
 
 
 def test_a_text_without_words_has_features() -> None:
@@ -212,7 +217,7 @@ def test_assessment_by_hand() -> None:
     assert assess(np.array([True]), np.array([1.0])).bands[0].high == 1.0
 
 
-SIGNATURE = "refdec:0.1.0|task:paraphrase|pair:made-up:1234|contexts:24|loss:5.0|torch:2"
+SIGNATURE = "refdec:0.1.0|task:paraphrase|pair:made-up:1234|contexts:24|kept_contexts:3|loss:5.0|torch:2"
 
 
 def outputs(rows: int, seed: int = 0, signature: str = SIGNATURE) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Metrics of generated texts and of agreement with people: values worked out by hand, and how outputs are read.
+"""Metrics of generated texts and of agreement with people: values worked out by hand.
 
 METEOR's own values need its program (extra `evaluate`) and Java; everything else always runs.
 """
@@ -11,11 +11,9 @@ import math
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import infill_figures, wmt_figures
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -355,61 +353,3 @@ def test_chrf_worked_out_by_hand() -> None:
     assert sentence_chrf(["ab"], [["abcd"]]) == pytest.approx([100 * 10 * recall / (9 + recall)])
     with pytest.raises(InputError, match="reference for each"):
         sentence_chrf(["a"], [[]])
-
-
-AROUND = {"left": "It rained. Ann was out.", "right": "She was wet.", "references": ["Ann had no coat."]}
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        AROUND | {"text": "No coat.", "passes": True},
-        AROUND | {"results": [{"text": "No coat.", "score": 1.0, "passes": True}, {"text": "x"}], "signature": "s"},
-        {"id": "one", "output": "No coat.", "passes": True},
-    ],
-)
-def test_outputs_are_read_in_each_of_their_forms(tmp_path: Path, line: dict[str, Any]) -> None:
-    known = {"one": {"id": "one", "o1": AROUND["left"], "o2": AROUND["right"], "references": AROUND["references"]}}
-    path = tmp_path / "outputs.jsonl"
-    path.write_text((json.dumps(line) + "\n") * 3)
-    rows = infill_figures.read(path, known, 2)
-    assert rows == [AROUND | {"text": "No coat.", "passes": True}] * 2
-
-
-def test_no_result_is_an_empty_output_that_does_not_pass(tmp_path: Path) -> None:
-    path = tmp_path / "outputs.jsonl"
-    path.write_text(json.dumps(AROUND | {"results": []}))
-    assert infill_figures.read(path, {}) == [AROUND | {"text": "", "passes": False}]
-
-
-def test_an_output_without_its_references_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "outputs.jsonl"
-    path.write_text(json.dumps(AROUND | {"text": "a"}) + "\n" + json.dumps({"id": "one", "output": "a"}))
-    with pytest.raises(InputError, match=r"outputs.jsonl, line 2 has no left, right, references"):
-        infill_figures.read(path, {})
-
-
-def test_infill_figures_worked_out_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(infill_figures, "corpus_meteor", lambda *_: 12.34)
-    texts = ["Ann had no coat.", "ann was out", "She ran. She ran.", "Rain fell on Ann."]
-    rows: list[dict[str, Any]] = [AROUND | {"text": text, "passes": text != texts[1]} for text in texts]
-    found = infill_figures.figures(rows)
-    # Copies: the second alone. Repeats: the second (a sentence of the left), the third (its own). Bare words: 4, 3,
-    # 4, 4. ROUGE-L: 1; ann is 1 of 3 and of 4 (F1 2/7); 0; ann is 1 of 4 and of 4 (1/4).
-    assert (found["copies"], found["repeats"], found["passes"], found["words"]) == (25.0, 50.0, 75.0, 3.8)
-    assert found["rouge_l"] == pytest.approx(100 * (1 + 2 / 7 + 1 / 4) / 4, abs=0.05)
-    assert found["meteor"] == 12.3
-    del rows[0]["passes"]
-    assert "passes" not in infill_figures.figures(rows)
-
-
-def test_wmt_figures_of_a_few_pairs() -> None:
-    darr = [{"sid": 1, "better": "a", "worse": "b"}, {"sid": 1, "better": "a", "worse": "c"}]
-    darr += [{"sid": 2, "better": "b", "worse": "a"}, {"sid": 2, "better": "c", "worse": "a"}]
-    scores = {(1, "a"): 3.0, (1, "b"): 2.0, (1, "c"): 1.0, (2, "a"): 1.0, (2, "b"): 2.0, (2, "c"): 1.0}
-    found = wmt_figures.figures(darr, scores)
-    assert (found["tau"], found["pairs"], found["segments"]) == (0.5, 4, 2)
-    assert (found["low"], found["high"]) == (0, 1)
-    del scores[2, "b"]
-    with pytest.raises(InputError, match="segment 2 of b"):
-        wmt_figures.figures(darr, scores)

@@ -40,9 +40,7 @@ def test_candidates_come_best_first_with_score_novelty_and_side(result: Paraphra
     assert len({candidate.text for candidate in result}) == len(result.candidates)
 
 
-def test_the_score_is_the_mean_fit_of_both_sides_with_the_prior(
-    result: ParaphraseResult, reflector: Reflector
-) -> None:
+def test_the_score_is_the_mean_fit_of_both_sides_with_the_prior(result: ParaphraseResult, reflector: Reflector) -> None:
     loss = reflector.settings(ParaphraseSettings).loss
     for candidate in result:
         total = 0.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from refdec.lm.head import Head, IdentityHead, LinearHead
 from refdec.reflect.ensemble import prune
 from refdec.reflect.product import at_tokens, mix, normalise
-from refdec.reflect.weights import GAP, Objective, Problem, Solver, adam, maximise_on_simplex, newton
+from refdec.reflect.weights import GAP, Objective, Problem, Solver, adam, maximise_on_simplex, newton, uniform
 
 SHAPES = st.tuples(st.integers(1, 24), st.integers(1, 8), st.integers(2, 40))
 HEADS = st.sampled_from(["identity", "linear"])
@@ -95,7 +95,7 @@ def test_problems_solved_together_are_solved_as_if_alone(
         assert own.objective == pytest.approx(value(head, known, own.weights), abs=1e-4)
 
 
-@pytest.mark.parametrize("solve", [newton, adam])
+@pytest.mark.parametrize("solve", [newton, adam, uniform])
 def test_like_problems_solved_together_get_the_same_weights(solve: Solver) -> None:
     problems = [problem((12, 4, 20), seed) for seed in range(3)]
     for own, known in zip(solve(IdentityHead(), problems), problems, strict=True):
@@ -110,6 +110,18 @@ def test_adam_as_the_authors_run_it_ends_below_the_certified_optimum() -> None:
     assert theirs.objective <= certified.objective + certified.gap
     assert theirs.objective >= certified.objective - theirs.gap - 1e-4
     assert certified.evaluations < theirs.evaluations
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, HEADS, st.integers(0, 10_000))
+def test_equal_weights_know_how_much_learning_would_gain(shape: tuple[int, int, int], kind: str, seed: int) -> None:
+    known, head = problem(shape, seed, kind), head_of(kind, shape[2])
+    (even,), (certified,) = uniform(head, [known]), newton(head, [known])
+    assert even.weights.tolist() == pytest.approx([1 / shape[0]] * shape[0])
+    assert even.objective == pytest.approx(value(head, known, even.weights), abs=1e-4)
+    assert even.objective <= certified.objective + certified.gap + 1e-4
+    assert certified.objective - even.objective <= even.gap + 1e-4
+    assert even.evaluations == 1
 
 
 @settings(max_examples=60, deadline=None)

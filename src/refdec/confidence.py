@@ -27,17 +27,17 @@ GOOD = 0.5
 """A result below this has more likely lost the meaning than kept it."""
 
 FIT_NATS = 2.0
-"""Fits are counted in nats up to about here, and in ratios beyond: from -20 to -40 is no more than from -2 to -5."""
+"""Fits are counted in nats up to about here, and in ratios beyond: from -20 to -40 is no more than from -2 to -6."""
 
-FEATURES = ("fit", "shared", "lost", "words", "contexts", "behind")
+FEATURES = ("fit", "shared", "lost", "words", "choice", "behind")
 """What speaks for and against a candidate. All of it is known with any settings, also where the prior counts nothing.
 
-fit       how well the contexts of the source fit it, against the source itself; 0 is as well
-shared    share of the source's words that it has
-lost      1 where a number or a name of the source is missing
-words     of the source, logarithm: a long text can lose a word and still say nearly the same
-contexts  sampled on each side, logarithm: more of them describe the source better
-behind    candidates that are at least as novel and rank before it, one added, logarithm
+fit     how well the contexts of the source fit it, against the source itself; 0 is as well
+shared  share of the source's words that it has
+lost    1 where a number or a name of the source is missing
+words   of the source, logarithm: a long text can lose a word and still say nearly the same
+choice  contexts sampled for each one kept, logarithm: the best of many describe the source better
+behind  candidates that are at least as novel and rank before it, one added, logarithm
 """
 
 
@@ -91,6 +91,7 @@ def with_confidence(
 def features(source: str, ranked: Sequence[Paraphrase], settings: ParaphraseSettings) -> list[tuple[float, ...]]:
     """Of all candidates of a source, best first, but for its copies: those need no function to keep the meaning."""
     said = _words(source)
+    choice = math.log(settings.contexts / min(settings.contexts, settings.kept_contexts))
     found: list[tuple[float, ...]] = []
     novelties: list[float] = []  # of those that rank before, rising
     for item in ranked:
@@ -103,7 +104,7 @@ def features(source: str, ranked: Sequence[Paraphrase], settings: ParaphraseSett
                 len(set(said) & set(_words(item.text))) / len(set(said)),
                 float(bool(item.lost)),
                 math.log(len(said)),
-                math.log(settings.contexts),
+                choice,
                 math.log1p(len(novelties) - place),
             )
         )

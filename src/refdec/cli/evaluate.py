@@ -29,6 +29,7 @@ if TYPE_CHECKING:
               help="folder of outputs and report; an interrupted run goes on there")  # fmt: skip
 @click.option("--system", "systems", multiple=True, metavar="SYSTEM",
               help="source, reference, rd, rd:PRESET,NAME=VALUE or a file of outputs; repeatable")  # fmt: skip
+@click.option("--preset", help="what a plain rd is [default: the first on a CPU, the last on a GPU]")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="metrics instead of the usual ones; repeatable"
 )
@@ -90,7 +91,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
             ),
             device=models.device,
             pair=models.pair,
-            **{name: options[name] for name in ("systems", "metrics", "split", "limit", "resamples")},
+            **{name: options[name] for name in ("preset", "systems", "metrics", "split", "limit", "resamples")},
         )
         if options["generate"]:
             generate(bench, experiments)

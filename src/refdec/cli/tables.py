@@ -10,9 +10,14 @@ from rich.text import Text
 from refdec.evaluate import cells
 from refdec.evaluate.report import Report, Table
 
+PIPED = 200
+"""Characters of a line where there is no terminal to fit into."""
+
 
 def show_report(report: Report) -> None:
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = PIPED
     for section in report.sections:
         if isinstance(section, Table):
             console.print(_shown(section))
@@ -20,11 +25,13 @@ def show_report(report: Report) -> None:
 
 def _shown(table: Table) -> Shown:
     shown = Shown(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
-    shown.add_column("")
+    shown.add_column("", no_wrap=True)
     for column in table.columns:
         shown.add_column(cells.heading(column), justify="right")
     best = cells.best(table)
     for index, row in enumerate(table.rows):
+        if all(cells.cell_of(row, column).value is None for column in table.columns):
+            continue
         figures = [
             Text(
                 cells.number(cells.cell_of(row, column).value, column.digits) + cells.cell_of(row, column).mark,

@@ -59,7 +59,7 @@ def agreement(labels: Verdicts, accepted: Verdicts, scores: Numbers) -> Agreemen
 def area_under_curve(labels: Verdicts, scores: Numbers) -> float:
     """The chance that a pair that people accept has a higher score than one that they do not; half for a tie."""
     positive, negative = int(labels.sum()), int((~labels).sum())
-    above = float(ranks(scores.tolist())[labels].sum()) - positive * (positive + 1) / 2
+    above = float(ranks(scores.tolist())[labels].sum()) - positive * (positive - 1) / 2  # ranks count from 0
     return above / (positive * negative)
 
 

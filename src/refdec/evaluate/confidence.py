@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 
 from refdec.confidence import CALIBRATIONS, FEATURES, features
 from refdec.errors import InputError, RefdecError
+from refdec.evaluate.agreement import area_under_curve
 from refdec.evaluate.metric import Numbers
 from refdec.evaluate.outputs import Row, read_outputs
 from refdec.evaluate.stand_in import QUORA, meaning_kept
 from refdec.evaluate.wording import same_negation, same_numbers
 from refdec.files import check_writable, write_whole
 from refdec.metrics.similarity import check_similarity, similarities
-from refdec.metrics.spearman import ranks
 from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
 
@@ -161,9 +161,13 @@ def gather(files: Iterable[Iterable[Row]], judge: Judge, most: int | None = None
 def settings_of(row: Row) -> ParaphraseSettings:
     """What the signature of a row says of the settings that confidence depends on."""
     parts = _signature(row)
-    if "contexts" not in parts:
+    if parts.get("task") != "paraphrase":
         raise InputError(f"The output {row['id']!r} has no signature of a paraphrase. Give files that refdec wrote.")
-    return ParaphraseSettings(contexts=int(parts["contexts"]), loss=float(parts.get("loss", "0")))
+    return ParaphraseSettings(
+        contexts=int(parts["contexts"]),
+        kept_contexts=int(parts["kept_contexts"]),
+        loss=float(parts.get("loss", "0")),
+    )
 
 
 def fit(found: Candidates, chosen: NDArray[np.bool_] | None = None) -> Fitted:
@@ -213,11 +217,8 @@ def assess(kept: NDArray[np.bool_], confidences: Numbers, yields: Sequence[float
 
 
 def auc(kept: NDArray[np.bool_], confidences: Numbers) -> float | None:
-    """The area under the ROC curve: how often a kept one has more confidence than one that is not, ties by half."""
-    good, bad = int(kept.sum()), int((~kept).sum())
-    if not good or not bad:
-        return None
-    return float(ranks(confidences.tolist())[kept].sum() - good * (good - 1) / 2) / (good * bad)
+    """How often a kept one has more confidence than one that is not; nothing where all are of one kind."""
+    return None if kept.all() or not kept.any() else area_under_curve(kept, confidences)
 
 
 def precision_at(kept: NDArray[np.bool_], confidences: Numbers, share: float) -> Accepted:

@@ -17,7 +17,7 @@ from refdec.evaluate.runs import Rows, Runs
 from refdec.evaluate.stand_in import QUORA, StandIn, Thresholds
 from refdec.evaluate.systems import System, system
 from refdec.lm.pair import Pair
-from refdec.settings import FingerprintSettings, default_preset
+from refdec.settings import PRESETS, FingerprintSettings, default_preset
 
 JUDGED = ("fluent", "consistent", "novel", "all-three")
 """Metrics that are verdicts of the stand-in for people."""
@@ -36,6 +36,7 @@ class Bench:
     split: str | None = None
     limit: int | None = None
     resamples: int = 1000
+    preset: str | None = None  # what a plain `rd` is; none: what suits the device
     provenance: dict[str, str] = field(default_factory=dict)  # what was used, in the order of use
 
     @cached_property
@@ -43,8 +44,12 @@ class Bench:
         return data_folder(self.data)
 
     def chosen(self, kind: type[FingerprintSettings], usual: Sequence[str]) -> list[System]:
-        """The systems that were asked for, or else the usual ones; a plain `rd` is what suits the machine."""
-        return [system(name, kind, default_preset(kind, self.device)) for name in self.systems or usual]
+        """The systems that were asked for, or else the usual ones."""
+        return [system(name, kind, self._preset(kind)) for name in self.systems or usual]
+
+    def _preset(self, kind: type[FingerprintSettings]) -> str:
+        """What a plain `rd` is: the preset that was asked for, where the task has it, or the one for the machine."""
+        return self.preset if self.preset in PRESETS[kind.task] else default_preset(kind, self.device)
 
     def named(self, names: Sequence[str], thresholds: Thresholds = QUORA) -> dict[str, AnyMetric]:
         """The metrics of an experiment, or those that were asked for instead."""

@@ -10,28 +10,17 @@ import torch
 
 import refdec
 from refdec.errors import SettingsError
+from refdec.evaluate.ablations import contexts, contexts_needs, cutoffs, cutoffs_needs, weights, weights_needs
 from refdec.evaluate.experiment import Bench, Experiment
 from refdec.evaluate.infilling import anlg, anlg_needs
-from refdec.evaluate.paraphrasing import (
-    compared_needs,
-    contexts,
-    contexts_needs,
-    cutoffs,
-    cutoffs_needs,
-    quora,
-    quora_rows,
-    twitter,
-    twitter_rows,
-    upsa,
-    upsa_needs,
-    weights,
-    weights_needs,
-)
+from refdec.evaluate.paraphrasing import compared_needs, quora, quora_rows, twitter, twitter_rows
 from refdec.evaluate.plots import pictures
 from refdec.evaluate.report import Report, Section
 from refdec.evaluate.report_html import html
 from refdec.evaluate.report_markdown import markdown
+from refdec.evaluate.rivals import upsa, upsa_needs
 from refdec.evaluate.scoring import stsb, stsb_needs, wmt18, wmt18_needs
+from refdec.evaluate.trust import confidence, confidence_needs, no_needs, stand_in
 from refdec.files import write_whole
 from refdec.settings import did_you_mean
 
@@ -45,6 +34,8 @@ EXPERIMENTS = {
     "anlg": Experiment(anlg_needs, anlg),
     "wmt18": Experiment(wmt18_needs, wmt18),
     "stsb": Experiment(stsb_needs, stsb),
+    "stand-in": Experiment(no_needs, stand_in),
+    "confidence": Experiment(confidence_needs, confidence),
 }
 
 PICTURES = "pictures"

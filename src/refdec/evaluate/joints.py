@@ -27,7 +27,7 @@ from refdec.reflect.schedule import run_all, together
 from refdec.reflect.scoring import own_logprobs
 
 WEAKEST = 3
-"""Joints whose mean is taken. With two or four of them a text in twenty is judged differently."""
+"""Joints whose mean is taken: one alone is often just a rare word, and a mean of all hides a bad place."""
 
 AT_ONCE = 128
 """Texts that are read together."""

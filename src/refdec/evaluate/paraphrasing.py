@@ -1,4 +1,4 @@
-"""Paraphrasing: the paper's tables for Quora and Twitter, UPSA side by side, and both ablations.
+"""Paraphrasing: the paper's tables for Quora and Twitter.
 
 Outputs of every system are chosen by the paper's protocol and measured on the same rows.
 """
@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-from refdec.errors import InputError, SettingsError
-from refdec.evaluate.data import SETS, Example, read_examples
+from refdec.errors import InputError
+from refdec.evaluate.data import SETS, read_examples
 from refdec.evaluate.experiment import Bench, Need
 from refdec.evaluate.figures import Measured
-from refdec.evaluate.isolated import read_isolated
 from refdec.evaluate.metric import Outputs
 from refdec.evaluate.outputs import Row as OutputRow
 from refdec.evaluate.protocol import best, cutoff_for, is_ranked, novelty_at, top
@@ -30,23 +28,21 @@ TARGETS = (30, 45)
 CURVE = (0, 10, 20, 30, 40, 50, 60, 70)
 """Novelty cutoffs from which the curves are drawn."""
 
-CUT = ("rd", "rd:paper")
 USUAL = ("source", "reference", "rd", "rd:paper")
 SHOWN = 12
-CONTEXTS = (6, 20, 40, 80, 160, 320, 640, 1280)
-TWITTER_ROWS = UPSA_ROWS = 1000
+TWITTER_ROWS = 1000
 
 
 def quora_rows(bench: Bench) -> tuple[Rows, Rows]:
     """The rows of Quora that are reported, and those of dev, on which cutoffs are found."""
     split = _split(bench, "quora", "test")
-    rows = _rows(bench, "quora", split)
-    return rows, rows if split == "dev" else _rows(bench, "quora", "dev")
+    rows = rows_of(bench, "quora", split)
+    return rows, rows if split == "dev" else rows_of(bench, "quora", "dev")
 
 
 def twitter_rows(bench: Bench) -> tuple[Rows, Rows]:
     """The first 1,000 paraphrases of Twitter, twice: it has no dev split, so cutoffs are found on themselves."""
-    rows = _rows(bench, "twitter", _split(bench, "twitter", "test"), TWITTER_ROWS)
+    rows = rows_of(bench, "twitter", _split(bench, "twitter", "test"), TWITTER_ROWS)
     return rows, rows
 
 
@@ -70,14 +66,14 @@ def _compared(
 ) -> list[Section]:
     systems = bench.chosen(ParaphraseSettings, USUAL)
     said = {item.name: bench.runs.outputs(item, rows) for item in systems}
-    rows = rows.only(_common(said, rows))
+    rows = rows.only(common(said, rows))
     measured = Measured(bench.named(METRICS, thresholds), len(rows.items), bench.resamples)
     chosen: dict[str, list[str]] = {}  # system -> its rows in the table
     cutoffs: list[str] = []
     for item in systems:
         mine = [said[item.name][key] for key in rows.ids]
         if not is_ranked(mine):
-            measured.add(item.name, _outputs(rows, [row["output"] for row in mine]))
+            measured.add(item.name, outputs_for(rows, [row["output"] for row in mine]))
             chosen[item.name] = [item.name]
             continue
         other = mine if tuned is rows or tuned.place == rows.place else _tuning(bench, item, tuned)
@@ -90,8 +86,10 @@ def _compared(
         _table(measured, f"{title}: {rows.place}", own, tables, cutoffs),
         *_pairs(measured, title, systems, chosen),
         *_curves(measured, title, systems, said, rows, tables),
-        _examples(title, rows, measured, names),
+        examples(title, rows, measured, names),
     ]
+    if bench.metrics:
+        return sections
     more = Measured(bench.named(VERDICTS, thresholds), len(rows.items), bench.resamples, outputs=measured.outputs)
     sections.insert(1, _verdicts(more, title, names, ranked))
     return sections
@@ -115,7 +113,7 @@ def _choose(
         cutoffs.append(f"{name} {target} has the cutoff {cutoff:.1f}")
         found[f"{name} {target}"] = [best(row, cutoff) for row in mine]
     for key, texts in found.items():
-        measured.add(key, _outputs(rows, texts))
+        measured.add(key, outputs_for(rows, texts))
     return list(found)
 
 
@@ -192,7 +190,7 @@ def _curves(
             mine = [said[item.name][row] for row in rows.ids]
             if is_ranked(mine):
                 texts = [tuple(best(row, cutoff) for row in mine) for cutoff in CURVE]
-                points = [measured.point(_outputs(rows, each), "novelty", key) for each in dict.fromkeys(texts)]
+                points = [measured.point(outputs_for(rows, each), "novelty", key) for each in dict.fromkeys(texts)]
                 series.append(Series(item.name, tuple(points)))
             elif item.name != "source" and (item.name, key) != ("reference", "sari"):
                 point = measured.point(measured.outputs[item.name], "novelty", key, item.name)
@@ -210,9 +208,9 @@ def _curves(
     return result
 
 
-def _examples(title: str, rows: Rows, measured: Measured, names: Sequence[str]) -> Examples:
+def examples(title: str, rows: Rows, measured: Measured, names: Sequence[str]) -> Examples:
     shown = ["source", "reference", *(name for name in names if name not in ("source", "reference"))]
-    first = _outputs(rows, [item.source for item in rows.items])
+    first = outputs_for(rows, [item.source for item in rows.items])
     texts = {
         "source": first.texts,
         "reference": tuple(item.references[0] for item in rows.items),
@@ -223,226 +221,25 @@ def _examples(title: str, rows: Rows, measured: Measured, names: Sequence[str]) 
     return Examples(f"{title}: examples", tuple(shown), lines, f"The first {count} rows, as they come.")
 
 
-def upsa(bench: Bench) -> list[Section]:
-    """UPSA's published outputs, by itself and against refdec at the same Novelty, on isolated questions."""
-    folder = bench.folder
-    everything = read_examples(folder, "quora-upsa", "test")
-    alone = read_isolated(folder)
-    saved = Saved(folder / "quora-upsa" / "outputs" / "UPSA.jsonl")
-    known = frozenset(example.id for example in everything)
-    rows = Rows("quora-upsa-test", alone, known)
-    plain = [str(row["output"]) for row in bench.runs.outputs(saved, rows).values()]
-    measured = Measured(bench.named(("sari", "bleu", "novelty")), len(alone), bench.resamples)
-    marked = Rows(rows.place, [_asked(example) for example in alone], known)
-    for name, items, texts in (
-        ("source", rows, [example.source for example in alone]),
-        ("UPSA, as it is", rows, plain),
-        ("UPSA, ? added everywhere", marked, [text + "?" for text in plain]),
-        ("UPSA, ? added to source and reference only", marked, plain),
-    ):
-        measured.add(name, _outputs(items, texts))
-    own = [measured.row(name, ranked=False) for name in measured.outputs]
-    theirs = tuple(row for row in quoted_rows("quora") if row.name == "UPSA")
-    note = measured.note("UPSA writes lower-case words and no question mark.")
-    table = Table(f"UPSA: isolated questions, {len(alone):,}", measured.columns(), (*own, *theirs), note)
-    return [table, *_against_upsa(bench, marked, dict(zip(rows.ids, plain, strict=True)))]
-
-
-def _against_upsa(bench: Bench, marked: Rows, theirs: dict[str, str]) -> list[Section]:
-    ours, rows = _challenger(bench), _first(bench, marked)
-    found = bench.runs.outputs(ours, rows)
-    rows = rows.only(list(found))
-    mine = [found[key] for key in rows.ids]
-    measured = Measured(
-        bench.named(("sari", "bleu", "similarity", "reference-similarity", *VERDICTS[:4], "novelty")),
-        len(rows.items),
-        bench.resamples,
-    )  # fmt: skip
-    other = _outputs(rows, [theirs[key] + "?" for key in rows.ids])
-    target = measured.cell(other, "novelty").value
-    assert target is not None
-    cutoff = cutoff_for(mine, target)
-    at_theirs = f"{ours.name} at UPSA's Novelty"
-    measured.add("source", _outputs(rows, [item.source for item in rows.items]))
-    measured.add("reference", _outputs(rows, [item.references[0] for item in rows.items]))
-    measured.add("UPSA", other)
-    measured.add(at_theirs, _outputs(rows, [best(row, cutoff) for row in mine]))
-    measured.add(ours.name, _outputs(rows, [best(row) for row in mine]))
-    bench.provenance[f"outputs {rows.place} {ours.name}"] = str(mine[0].get("signature", "unknown"))
-    names = list(measured.outputs)
-    own = tuple(measured.row(name, name not in ("source", "reference")) for name in names)
-    note = f"A question mark is added to UPSA's texts, sources and references. Cutoff of {ours.name}: {cutoff:.1f}."
-    return [
-        Table(f"UPSA and refdec, {len(rows.items):,} isolated questions", measured.columns(), own, measured.note(note)),
-        measured.comparison("UPSA and refdec: differences", [(at_theirs, "UPSA"), (ours.name, "UPSA")]),
-        _examples("UPSA and refdec", rows, measured, ["UPSA", at_theirs]),
-    ]
-
-
-def upsa_needs(bench: Bench) -> list[Need]:
-    items = [_asked(example) for example in read_isolated(bench.folder)]
-    return [(_challenger(bench), _first(bench, Rows("quora-upsa-test", items)))]
-
-
-def _challenger(bench: Bench) -> Reflective:
-    ours = bench.chosen(ParaphraseSettings, ("rd",))[0]
-    if not isinstance(ours, Reflective):
-        raise SettingsError(f"UPSA is compared with refdec, so the system must be rd or rd:..., not {ours.name}.")
-    return ours
-
-
-def _first(bench: Bench, marked: Rows) -> Rows:
-    return Rows(marked.place, marked.items[: bench.limit or UPSA_ROWS], marked.known | set(marked.ids))
-
-
-def contexts(bench: Bench) -> list[Section]:
-    """How many contexts it takes: the paper's settings with 6 to 1,280 of them."""
-    rows = _dev(bench)
-    said = {count: bench.runs.outputs(_with_contexts(count), rows) for count in CONTEXTS}
-    lines: list[Row] = []
-    keys = ("sari", "bleu", "meteor", "ter", "similarity", "novelty")
-    for label, target in (("RD Top", None), ("RD", 0.0), *((f"RD {target}", float(target)) for target in TARGETS)):
-        for count, mine in said.items():
-            part = rows.only(list(mine))
-            measured = Measured(bench.named(keys), len(part.items), bench.resamples)
-            measured.add("", _outputs(part, _at(list(mine.values()), target)))
-            lines.append(
-                replace(measured.row("", ranked=False), name=f"{count} contexts, {len(mine):,} rows", group=label)
-            )
-    theirs = tuple(
-        replace(row, name=f"{row.name}, {int(figures['contexts'])} contexts")
-        for row, (_, figures) in zip(quoted_rows("quora-contexts"), quoted("quora-contexts"), strict=True)
-    )
-    columns = measured.columns()
-    keep = {column.key for column in columns}
-    theirs = tuple(replace(row, cells={key: cell for key, cell in row.cells.items() if key in keep}) for row in theirs)
-    note = f"Settings of the paper but for the number of contexts, 6 kept; {rows.place}, cutoffs from the same rows."
-    common = rows.only([key for key in rows.ids if all(key in mine for mine in said.values())])
-    measured = Measured(bench.named(("sari", "similarity", "novelty")), len(common.items), bench.resamples)
-    plots = []
-    for key in measured.metrics:
-        series = []
-        for label, target in (("best, no copy", 0.0), *((f"RD {target}", float(target)) for target in TARGETS)):
-            if key == "novelty" and target:
-                continue
-            points = []
-            for count, mine in said.items():
-                texts = _outputs(common, _at([mine[row] for row in common.ids], target))
-                cell = measured.cell(texts, key)
-                assert cell.value is not None
-                points.append(Point(count, cell.value, cell.low, cell.high))
-            series.append(Series(label, tuple(points)))
-        title = measured.metrics[key].title
-        shared = f"The {len(common.items):,} rows that all numbers of contexts have."
-        plots.append(
-            Plot(f"contexts-{key}", f"{title} by contexts", "contexts", title, tuple(series), shared, log_x=True)
-        )
-    return [Table("How many contexts", columns, (*lines, *theirs), note), *plots]
-
-
-def contexts_needs(bench: Bench) -> list[Need]:
-    return [(_with_contexts(count), _dev(bench)) for count in CONTEXTS]
-
-
-def _with_contexts(count: int) -> Reflective:
-    return Reflective("paper", {} if count == ParaphraseSettings().contexts else {"contexts": count})
-
-
-def _weighted() -> dict[str, Reflective]:
-    few: dict[str, Any] = {"contexts": 6}
-    ten: dict[str, Any] = {"contexts": 10, "kept_contexts": 10}
-    return {
-        f"{changes['contexts']} contexts, {kind}": Reflective("paper", changes | more)
-        for changes in (few, ten)
-        for kind, more in (("learned weights", {}), ("equal weights", {"solver": "uniform"}))
-    }
-
-
-def weights_needs(bench: Bench) -> list[Need]:
-    return [(item, _dev(bench)) for item in _weighted().values()]
-
-
-def weights(bench: Bench) -> list[Section]:
-    """Learned weights against equal ones, all contexts kept."""
-    rows = _dev(bench)
-    said = {name: bench.runs.outputs(item, rows) for name, item in _weighted().items()}
-    rows = rows.only(_common(said, rows))
-    measured = Measured(
-        bench.named(("sari", "bleu", "meteor", "ter", "similarity", "novelty")), len(rows.items), bench.resamples
-    )
-    for name, mine in said.items():
-        measured.add(name, _outputs(rows, [top(mine[key]) for key in rows.ids]))
-    keep = set(measured.metrics)
-    theirs = tuple(
-        replace(
-            row,
-            name=f"{row.name}, {int(figures['contexts'])} contexts",
-            cells={key: cell for key, cell in row.cells.items() if key in keep},
-        )
-        for row, (_, figures) in zip(quoted_rows("quora-weights"), quoted("quora-weights"), strict=True)
-    )
-    own = [measured.row(name, ranked=False) for name in measured.outputs]
-    pairs = [(f"{count} contexts, learned weights", f"{count} contexts, equal weights") for count in (6, 10)]
-    note = measured.note(
-        f"RD Top on {rows.place}. The last quoted row equals another row of the paper in every figure: a slip?"
-    )
-    return [
-        Table("Learned weights", measured.columns(), (*own, *theirs), note),
-        measured.comparison("Learned weights: differences", pairs),
-    ]
-
-
-def cutoffs_needs(bench: Bench) -> list[Need]:
-    return [(item, _dev(bench)) for item in bench.chosen(ParaphraseSettings, CUT)]
-
-
-def cutoffs(bench: Bench) -> list[Section]:
-    """What each Novelty cutoff gives on dev, where cutoffs are found."""
-    rows = _dev(bench)
-    lines = []
-    for item in bench.chosen(ParaphraseSettings, CUT):
-        found = bench.runs.outputs(item, rows)
-        part = rows.only(list(found))
-        measured = Measured(bench.named(("sari", "bleu", "similarity", "novelty")), len(part.items), bench.resamples)
-        for target in (0.0, *map(float, TARGETS)):
-            mine = list(found.values())
-            cutoff = cutoff_for(mine, target) if target else 0.0
-            measured.add("", _outputs(part, [best(row, cutoff) for row in mine]))
-            lines.append(replace(measured.row("", ranked=False), name=f"{item.name}, cutoff {cutoff:.1f}"))
-    return [Table(f"Cutoffs on {rows.place}", measured.columns(), tuple(lines), measured.note())]
-
-
-def _at(rows: Sequence[OutputRow], target: float | None) -> list[str]:
-    """RD Top for no target, else the best above the cutoff that gives the target."""
-    if target is None:
-        return [top(row) for row in rows]
-    cutoff = cutoff_for(rows, target) if target else 0.0
-    return [best(row, cutoff) for row in rows]
-
-
-def _asked(example: Example) -> Example:
-    return Example(example.id, example.source + "?", tuple(text + "?" for text in example.references))
-
-
-def _rows(bench: Bench, name: str, split: str, most: int | None = None) -> Rows:
+def rows_of(bench: Bench, name: str, split: str, most: int | None = None) -> Rows:
     items = read_examples(bench.folder, name, split)[:most]
     return Rows(f"{name}-{split}", items[: bench.limit], frozenset(item.id for item in items))
 
 
-def _dev(bench: Bench) -> Rows:
-    return _rows(bench, "quora", _split(bench, "quora", "dev"))
+def dev_rows(bench: Bench) -> Rows:
+    return rows_of(bench, "quora", _split(bench, "quora", "dev"))
 
 
 def _split(bench: Bench, name: str, usual: str) -> str:
     return bench.split if bench.split in SETS[name].splits else usual
 
 
-def _common(said: dict[str, dict[str, OutputRow]], rows: Rows) -> list[str]:
+def common(said: dict[str, dict[str, OutputRow]], rows: Rows) -> list[str]:
     """The ids that all systems have outputs for."""
     return [key for key in rows.ids if all(key in mine for mine in said.values())]
 
 
-def _outputs(rows: Rows, texts: Sequence[str]) -> Outputs:
+def outputs_for(rows: Rows, texts: Sequence[str]) -> Outputs:
     return Outputs(
         tuple(item.source for item in rows.items), tuple(texts), tuple(tuple(item.references) for item in rows.items)
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-from refdec.errors import SettingsError
+from refdec.errors import InputError, SettingsError
 from refdec.evaluate.data import SETS, Graded, Segment, read_graded, read_segments
 from refdec.evaluate.experiment import Bench, Need
 from refdec.evaluate.outputs import Row as OutputRow
@@ -67,7 +68,7 @@ def stsb(bench: Bench) -> list[Section]:
         mine = place.only(list(said))
         first = next(iter(said.values()))
         bench.provenance[f"outputs {place.place} {item.name}"] = str(first.get("signature", "unknown"))
-        forms = _forms([said[key] for key in mine.ids])
+        forms = _forms({key: said[key] for key in mine.ids})
         grades = [pair.grade for pair in mine.items if isinstance(pair, Graded)]
         for form, values in forms.items():
             low, high = spearman_interval(values, grades, bench.resamples)
@@ -113,14 +114,29 @@ def _systems(bench: Bench, usual: str) -> list[System]:
 
 def _parts(name: str, segments: Sequence[Segment], said: Mapping[str, OutputRow]) -> dict[str, list[dict[str, float]]]:
     """The scores of each segment by system; where fluency is a part of them, both parts by themselves too."""
-    rows = [said[str(segment.id)]["scores"] for segment in segments]
-    found = {name: [{system: float(item["score"]) for system, item in row.items()} for row in rows]}
-    if any(item.get("fluency") for row in rows for item in row.values()):
+    rows = [
+        {
+            system: (_number(said, str(segment.id), system, "score"), _number(said, str(segment.id), system, "fluency"))
+            for system in segment.translations
+        }
+        for segment in segments
+    ]
+    found = {name: [{system: score for system, (score, _) in row.items()} for row in rows]}
+    if any(fluency for row in rows for _, fluency in row.values()):
         found[f"{name}, contexts alone"] = [
-            {system: item["score"] - item["fluency"] for system, item in row.items()} for row in rows
+            {system: score - fluency for system, (score, fluency) in row.items()} for row in rows
         ]
-        found[f"{name}, fluency alone"] = [{system: item["fluency"] for system, item in row.items()} for row in rows]
+        found[f"{name}, fluency alone"] = [{system: fluency for system, (_, fluency) in row.items()} for row in rows]
     return found
+
+
+def _number(said: Mapping[str, OutputRow], key: str, name: str, part: str) -> float:
+    """A part of the score of one text; fluency may be missing, the rest may not."""
+    row = said[key].get("scores", {}).get(name)
+    value = row.get(part, 0.0 if part == "fluency" else None) if isinstance(row, dict) else None
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"There is no {part} for row {key}, {name}, in the file of scores. Generate it again.")
+    return float(value)
 
 
 def _chrf(segments: Sequence[Segment]) -> list[dict[str, float]]:
@@ -137,8 +153,8 @@ def _judged(segments: Sequence[Segment], scores: Sequence[Mapping[str, float]]) 
     ]
 
 
-def _forms(rows: Sequence[OutputRow]) -> dict[str, list[float]]:
-    first, second = ([_share(row["scores"][name]) for row in rows] for name in ("first", "second"))
+def _forms(rows: Mapping[str, OutputRow]) -> dict[str, list[float]]:
+    first, second = ([_share(rows, key, name) for key in rows] for name in ("first", "second"))
     return {
         "first sentence as reference": first,
         "second sentence as reference": second,
@@ -146,9 +162,10 @@ def _forms(rows: Sequence[OutputRow]) -> dict[str, list[float]]:
     }
 
 
-def _share(score: Mapping[str, float]) -> float:
+def _share(rows: Mapping[str, OutputRow], key: str, name: str) -> float:
     """0 for an unrelated text, 1 for the reference itself, not cut off."""
-    return 1 + score["relative"] / max(score["span"], 1e-6)
+    relative, span = (_number(rows, key, name, part) for part in ("relative", "span"))
+    return 1 + relative / max(span, 1e-6)
 
 
 def _mark(p: float) -> str:
