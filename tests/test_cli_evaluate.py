@@ -73,6 +73,16 @@ def test_a_report_from_generation_to_page(run: Run, data: Path, tmp_path: Path) 
         assert len((out / "outputs" / f"quora-{split}" / "rd-fast.jsonl").read_text().splitlines()) == 3
 
 
+def test_a_report_can_leave_out_the_texts_of_the_data(run: Run, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, _, _ = run(
+        "evaluate", "quora", "--data", str(data), "-o", str(out), *LIGHT, "--system", "source", "--no-examples",
+    )  # fmt: skip
+    assert code == 0
+    for name in ("report.md", "report.html"):
+        assert not any(text in (out / name).read_text() for pair in QUESTIONS for text in pair)
+
+
 def test_yardsticks_have_the_figures_they_must_have(run: Run, data: Path, tmp_path: Path) -> None:
     code, shown, _ = run(
         "evaluate", "quora", "--data", str(data), "-o", str(tmp_path / "out"), "--no-generate", *LIGHT,

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--resamples", type=click.IntRange(1), default=1000, show_default=True, help="of the bootstrap")
 @click.option("--generate/--no-generate", default=True, help="generate outputs that are missing, or take what is there")
 @click.option("--report/--no-report", default=True, help="score and write the report, or generate only")
+@click.option("--examples/--no-examples", default=True, help="outputs side by side, or no text of the data at all")
 @click.option("--unfinished", is_flag=True, help="leave out rows that have no outputs yet")
 @quiet_option
 @model_options
@@ -97,7 +98,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
             generate(bench, experiments)
         if not options["report"]:
             return 0
-        report = run(bench, experiments, "refdec " + shlex.join(sys.argv[1:]))
+        report = run(bench, experiments, "refdec " + shlex.join(sys.argv[1:]), options["examples"])
         paths = write(report, options["out"])
     show_report(report)
     if not options["quiet"]:

@@ -38,6 +38,7 @@ class Bench:
     resamples: int = 1000
     preset: str | None = None  # what a plain `rd` is; none: what suits the device
     provenance: dict[str, str] = field(default_factory=dict)  # what was used, in the order of use
+    _judges: dict[Thresholds, StandIn] = field(default_factory=dict)
 
     @cached_property
     def folder(self) -> Path:
@@ -56,7 +57,9 @@ class Bench:
         wanted = self.metrics or tuple(names)
         judge: Mapping[str, AnyMetric] = {}
         if any(name in JUDGED for name in wanted):
-            judge = StandIn(self.pair(), thresholds).metrics()
+            if thresholds not in self._judges:
+                self._judges[thresholds] = StandIn(self.pair(), thresholds)
+            judge = self._judges[thresholds].metrics()
         found = {name: judge[name] if name in judge else metric(name) for name in wanted}
         self.provenance.update({f"metric {name}": item.signature for name, item in found.items()})
         return found

@@ -15,7 +15,7 @@ from refdec.evaluate.experiment import Bench, Experiment
 from refdec.evaluate.infilling import anlg, anlg_needs
 from refdec.evaluate.paraphrasing import compared_needs, quora, quora_rows, twitter, twitter_rows
 from refdec.evaluate.plots import pictures
-from refdec.evaluate.report import Report, Section
+from refdec.evaluate.report import Examples, Report, Section
 from refdec.evaluate.report_html import html
 from refdec.evaluate.report_markdown import markdown
 from refdec.evaluate.rivals import upsa, upsa_needs
@@ -56,12 +56,13 @@ def generate(bench: Bench, names: Sequence[str]) -> None:
             bench.runs.outputs(system, rows)
 
 
-def run(bench: Bench, names: Sequence[str], command: str) -> Report:
-    """The report of these experiments, in this order."""
+def run(bench: Bench, names: Sequence[str], command: str, examples: bool = True) -> Report:
+    """The report of these experiments, in this order; without examples it holds no text of the data."""
     sections: list[Section] = []
     for name in names:
         bench.runs.tell(f"scoring {name}", 0, 0)
-        sections += experiment(name).report(bench)
+        found = experiment(name).report(bench)
+        sections += [section for section in found if examples or not isinstance(section, Examples)]
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}"
     provenance = {"command": command, "scored with": f"refdec {refdec.__version__} on {machine}", **bench.provenance}
     intro = (

@@ -80,7 +80,7 @@ def _numbers(text: str) -> set[str]:
     low = plain(text)
     digits = re.findall(r"\d+", re.sub(r"(?<=\d),(?=\d{3})", "", low))
     return {number.lstrip("0") or "0" for number in digits} | {
-        _SPELLED[word] for word in low.split() if word in _SPELLED
+        _SPELLED[word] for word in bare_words(low) if word in _SPELLED
     }
 
 
