@@ -16,7 +16,7 @@ often not a person's. What it does not see:
 - that a text which was cut short could have gone on, where what is left is a sentence;
 - whether a fluent text that has nothing to do with its source is fluent: one in seven is called broken.
 
-Its embedding was trained on duplicates from Quora among much else, so it is at home there. What a pair of refdec wrote
+Its embedding may have seen duplicates from Quora when it was trained, and is at home there. What a pair of refdec wrote
 is fluent in the eyes of that same pair: compare the fluency of such systems with that of others with care.
 """
 
