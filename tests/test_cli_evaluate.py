@@ -130,6 +130,8 @@ def test_generation_alone_writes_outputs_and_no_report(run: Run, data: Path, tmp
         (("qora",), "did you mean 'quora'"),
         (("quora", "--metric", "sarri"), "did you mean 'sari'"),
         (("quora", "--system", "refrence"), "did you mean 'reference'"),
+        (("quora", "--split", "tset"), "did you mean 'test'"),
+        (("quora", "--preset", "papper"), "did you mean 'paper'"),
         (("quora", "--no-generate", "--no-report"), "nothing to do"),
         (("twitter", "--system", "source", "--metric", "sari"), "docs/data.md"),
         (("stsb", "--system", "source"), "gives no scores"),

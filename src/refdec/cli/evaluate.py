@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from refdec.cli.options import FILE, model_options, quiet_option
 from refdec.cli.progress import Progress
 from refdec.cli.tables import show_report
 from refdec.errors import SettingsError
+from refdec.settings import PRESETS, did_you_mean
 
 if TYPE_CHECKING:
     from refdec.lm.pair import Pair
@@ -69,7 +71,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     Generation and scoring are separate: --no-report only generates, --no-generate only scores what is there, also on
     another machine. Outputs are never overwritten, and files of other settings are refused.
     """
-    from refdec.evaluate.data import data_folder
+    from refdec.evaluate.data import SETS, data_folder
     from refdec.evaluate.experiment import JUDGED, Bench
     from refdec.evaluate.experiments import experiment, generate, run, write
     from refdec.evaluate.metrics import check_metric
@@ -80,6 +82,8 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     for name in options["metrics"]:
         if name not in JUDGED:
             check_metric(name, JUDGED)
+    _check_known("split", options["split"], (split for found in SETS.values() for split in found.splits))
+    _check_known("preset", options["preset"], (name for task in PRESETS.values() for name in task))
     if not (options["generate"] or options["report"]):
         raise SettingsError("With --no-generate and --no-report there is nothing to do. Leave one of them out.")
     data_folder(options["data"])
@@ -104,6 +108,15 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     if not options["quiet"]:
         click.echo(f"refdec: the report is in {paths[0]} and {paths[1]}", err=True)
     return 0
+
+
+def _check_known(what: str, given: str | None, known: Iterable[str]) -> None:
+    """Experiments take what they know of these, so a name that none of them knows would pass unseen."""
+    names = list(dict.fromkeys(known))
+    if given is not None and given not in names:
+        raise SettingsError(
+            f"There is no {what} {given!r}{did_you_mean(given, names)}. Choose from {', '.join(names)}."
+        )
 
 
 class _Models:
