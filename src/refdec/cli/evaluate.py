@@ -14,6 +14,7 @@ import click
 from refdec.cli.options import FILE, model_options, quiet_option
 from refdec.cli.progress import Progress
 from refdec.cli.tables import show_report
+from refdec.cli.work import load_reflector
 from refdec.errors import SettingsError
 from refdec.settings import PRESETS, did_you_mean
 
@@ -141,8 +142,4 @@ class _Models:
 
     @cached_property
     def _loaded(self) -> Reflector:
-        from refdec.lm.pair import load_pair
-        from refdec.tasks.reflector import Reflector
-
-        names = self._options["forward"], self._options["backward"]
-        return Reflector(load_pair(*names, device=self._options["device"], precision=self._options["precision"]))
+        return load_reflector(self._options)

@@ -28,6 +28,15 @@ if TYPE_CHECKING:
     from refdec.tasks.reflector import Reflector
 
 
+def load_reflector(options: dict[str, Any]) -> Reflector:
+    """The models that the options name."""
+    from refdec.lm.pair import load_pair
+    from refdec.tasks.reflector import Reflector
+
+    names = options["forward"], options["backward"]
+    return Reflector(load_pair(*names, device=options["device"], precision=options["precision"]))
+
+
 class Work:
     """Used with `with`: on leaving, also by Ctrl-C, the page of what was explained so far is written."""
 
@@ -57,11 +66,7 @@ class Work:
 
     @cached_property
     def reflector(self) -> Reflector:
-        from refdec.lm.pair import load_pair
-        from refdec.tasks.reflector import Reflector
-
-        names = self._options["forward"], self._options["backward"]
-        return Reflector(load_pair(*names, device=self._options["device"], precision=self._options["precision"]))
+        return load_reflector(self._options)
 
     def arguments(self, kind: type[FingerprintSettings]) -> dict[str, Any]:
         """What every method of a reflector takes: the settings that were named, and who is told of progress."""

@@ -39,8 +39,6 @@ def contexts(bench: Bench) -> list[Section]:
         for row, (_, figures) in zip(quoted_rows("quora-contexts"), quoted("quora-contexts"), strict=True)
     )
     columns = measured.columns()
-    keep = {column.key for column in columns}
-    theirs = tuple(replace(row, cells={key: cell for key, cell in row.cells.items() if key in keep}) for row in theirs)
     note = f"Settings of the paper but for the number of contexts, 6 kept; {rows.place}, cutoffs from the same rows."
     common = rows.only([key for key in rows.ids if all(key in mine for mine in said.values())])
     measured = Measured(bench.named(("sari", "similarity", "novelty")), len(common.items), bench.resamples)
@@ -95,12 +93,10 @@ def weights(bench: Bench) -> list[Section]:
     measured = Measured(bench.named(("sari", "bleu", "ter", "similarity", "novelty")), len(rows.items), bench.resamples)
     for name, mine in said.items():
         measured.add(name, outputs_for(rows, [top(mine[key]) for key in rows.ids]))
-    keep = set(measured.metrics)
     theirs = tuple(
         replace(
             row,
             name=f"{row.name}, {int(figures['contexts'])} contexts",
-            cells={key: cell for key, cell in row.cells.items() if key in keep},
         )
         for row, (_, figures) in zip(quoted_rows("quora-weights"), quoted("quora-weights"), strict=True)
     )

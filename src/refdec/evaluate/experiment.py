@@ -5,13 +5,14 @@ An experiment reads data, asks systems for their outputs, and returns the sectio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from refdec.evaluate.data import data_folder
 from refdec.evaluate.metrics import AnyMetric, metric
+from refdec.evaluate.outputs import Row as OutputRow
 from refdec.evaluate.report import Section
 from refdec.evaluate.runs import Rows, Runs
 from refdec.evaluate.stand_in import QUORA, StandIn, Thresholds
@@ -43,6 +44,11 @@ class Bench:
     @cached_property
     def folder(self) -> Path:
         return data_folder(self.data)
+
+    def used(self, system: System, rows: Rows, outputs: Iterable[OutputRow]) -> None:
+        """Note what made these outputs."""
+        signature = next(iter(outputs)).get("signature", "unknown")
+        self.provenance[f"outputs {rows.place} {system.name}"] = str(signature)
 
     def chosen(self, kind: type[FingerprintSettings], usual: Sequence[str]) -> list[System]:
         """The systems that were asked for, or else the usual ones."""

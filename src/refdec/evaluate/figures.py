@@ -79,11 +79,11 @@ class Measured:
             cells = {}
             for key in keys:
                 found = self.compare(first, second, key)
-                cells[key] = Cell(found.difference, found.low, found.high, _stars(found.p))
+                cells[key] = Cell(found.difference, found.low, found.high, stars(found.p))
             rows.append(Row(f"{first} less {second}", cells, ranked=False))
         columns = tuple(column for column in self.columns() if column.key in keys)
-        stars = "Paired bootstrap, two-sided: * p < 0.05, ** p < 0.01."
-        return Table(title, columns, tuple(rows), f"{note} {stars}".strip())
+        legend = "Paired bootstrap, two-sided: * p < 0.05, ** p < 0.01."
+        return Table(title, columns, tuple(rows), f"{note} {legend}".strip())
 
     def note(self, more: str = "") -> str:
         return f"{INTERVALS.format(f'{self.resamples:,}', self.rows)} {more}".strip()
@@ -92,5 +92,6 @@ class Measured:
         return [(metric.title, metric.signature) for metric in self.metrics.values()]
 
 
-def _stars(p: float) -> str:
+def stars(p: float) -> str:
+    """How a difference beyond chance is marked."""
     return "**" if p < 0.01 else "*" if p < 0.05 else ""

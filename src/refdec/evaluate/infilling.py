@@ -9,14 +9,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 import refdec
 from refdec.evaluate.data import SETS, Gap, read_gaps
 from refdec.evaluate.experiment import Bench, Need
 from refdec.evaluate.figures import Measured
 from refdec.evaluate.lines import find_file
-from refdec.evaluate.metric import Numbers, Outputs
+from refdec.evaluate.metric import Numbers, Outputs, mean_of, to_mean
 from refdec.evaluate.metrics import RowMetric
 from refdec.evaluate.outputs import Row as OutputRow
 from refdec.evaluate.quoted import quoted_rows
@@ -50,7 +48,7 @@ def anlg(bench: Bench) -> list[Section]:
         references = _others(rows.items) if item.name == "reference" else _references(rows.items)
         measured.add(item.name, _outputs(rows.items, [_text(row) for row in mine], references))
         if isinstance(item, Reflective):
-            bench.provenance[f"outputs {rows.place} {item.name}"] = str(mine[0].get("signature", "unknown"))
+            bench.used(item, rows, mine)
             passing = [bool(row["results"]) and row["results"][0]["passes"] for row in mine]
             passes[item.name] = f"{item.name} {100 * sum(passing) / len(passing):.1f} %"
     own = tuple(measured.row(item.name, not isinstance(item, Yardstick)) for item in systems)
@@ -134,14 +132,10 @@ def _others(gaps: Sequence[Gap]) -> list[tuple[str, ...]]:
 
 def _share(title: str, holds: Callable[[Outputs], list[bool]]) -> RowMetric:
     def rows(outputs: Outputs) -> Numbers:
-        found = holds(outputs)
-        return np.column_stack([100.0 * np.array(found), np.ones(len(found))])
-
-    def figure(pooled: Numbers) -> Numbers:
-        return np.asarray(pooled[..., 0] / pooled[..., 1])
+        return to_mean(100.0 * held for held in holds(outputs))
 
     name = title.removesuffix(" %")
-    return RowMetric(title, "lower", 1, f"{name}|refdec:{refdec.__version__}", rows, figure, needs_references=False)
+    return RowMetric(title, "lower", 1, f"{name}|refdec:{refdec.__version__}", rows, mean_of, needs_references=False)
 
 
 def _said_of(holds: Callable[[str, str, str], bool], outputs: Outputs) -> list[bool]:

@@ -6,6 +6,7 @@ is a matrix product, and the same resamples serve two systems that are compared.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -25,6 +26,16 @@ class Outputs:
 
     def __len__(self) -> int:
         return len(self.texts)
+
+
+def to_mean(values: Iterable[float]) -> Numbers:
+    """Values of rows as statistics: each beside a one, so that sums give the mean."""
+    given = np.array(list(values), dtype=np.float64)
+    return np.column_stack([given, np.ones_like(given)])
+
+
+def mean_of(pooled: Numbers) -> Numbers:
+    return np.asarray(pooled[..., 0] / pooled[..., 1])
 
 
 class Metric(Protocol):

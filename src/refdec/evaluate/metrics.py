@@ -12,11 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-
 import refdec
 from refdec.errors import InputError, ModelError, SettingsError
-from refdec.evaluate.metric import Metric, Numbers, Outputs
+from refdec.evaluate.metric import Metric, Numbers, Outputs, mean_of, to_mean
 from refdec.metrics.bertscore import bert_score_model, bert_scores
 from refdec.metrics.bleu import bleu_of, bleu_statistics
 from refdec.metrics.bleurt import bleurt_model, bleurt_scores
@@ -102,16 +100,6 @@ def _check(title: str, outputs: Outputs, needs_references: bool) -> None:
         raise InputError(f"{title} needs at least one reference for each text; text {row} has none.")
 
 
-def _column(values: Iterable[float]) -> Numbers:
-    """Values of rows as statistics: each beside a one, so that sums give the mean."""
-    given = np.array(list(values), dtype=np.float64)
-    return np.column_stack([given, np.ones_like(given)])
-
-
-def _mean(pooled: Numbers) -> Numbers:
-    return np.asarray(pooled[..., 0] / pooled[..., 1])
-
-
 def _signed(name: str, *packages: str, **details: object) -> str:
     parts = [f"{key}:{value}" for key, value in details.items()]
     versions = [f"{package}:{importlib.metadata.version(package)}" for package in packages]
@@ -120,10 +108,10 @@ def _signed(name: str, *packages: str, **details: object) -> str:
 
 def _sari() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
-        return _column(map(sari, outputs.sources, outputs.texts, outputs.references))
+        return to_mean(map(sari, outputs.sources, outputs.texts, outputs.references))
 
     signature = _signed("sari", "nltk", case="lower", tok="nltk", order=4, delete="precision", corpus="mean")
-    return RowMetric("SARI", "higher", 1, signature, rows, _mean)
+    return RowMetric("SARI", "higher", 1, signature, rows, mean_of)
 
 
 def _bleu(title: str, order: int) -> Metric:
@@ -187,31 +175,31 @@ def _rouge(kind: str, stem: bool) -> Metric:
     """With stems the Source row on Quora is the paper's (R-1 70.3 for its 70.1, without them 67.4)."""
 
     def rows(outputs: Outputs) -> Numbers:
-        return _column(rouge_rows(outputs.texts, outputs.references, kind, stem))
+        return to_mean(rouge_rows(outputs.texts, outputs.references, kind, stem))
 
     if importlib.util.find_spec("rouge_score") is None:
         raise ModelError("ROUGE needs a package that is not installed: pip install 'refdec[evaluate]'.")
     title = f"ROUGE-{kind.removeprefix('rouge')}"
     stems = "porter" if stem else "no"
     signature = _signed(kind, "rouge-score", f="F1", stem=stems, refs="best", corpus="mean")
-    return RowMetric(title, "higher", 1, signature, rows, _mean)
+    return RowMetric(title, "higher", 1, signature, rows, mean_of)
 
 
 def _similarity() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
-        return _column(similarities(outputs.texts, outputs.sources))
+        return to_mean(similarities(outputs.texts, outputs.sources))
 
     check_similarity()
-    return RowMetric("similarity", "higher", 3, _similarity_signature("source"), rows, _mean, needs_references=False)
+    return RowMetric("similarity", "higher", 3, _similarity_signature("source"), rows, mean_of, needs_references=False)
 
 
 def _reference_similarity() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
-        return _column(best_similarities(outputs.texts, outputs.references))
+        return to_mean(best_similarities(outputs.texts, outputs.references))
 
     check_similarity()
     title = "similarity to the reference"
-    return RowMetric(title, "higher", 3, _similarity_signature("best-reference"), rows, _mean)
+    return RowMetric(title, "higher", 3, _similarity_signature("best-reference"), rows, mean_of)
 
 
 def _similarity_signature(other: str) -> str:
@@ -220,28 +208,28 @@ def _similarity_signature(other: str) -> str:
 
 def _bert_score() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
-        return _column(bert_scores(outputs.texts, outputs.references))
+        return to_mean(bert_scores(outputs.texts, outputs.references))
 
     name, layer = bert_score_model()
     details = {"model": name, "layer": "last" if layer is None else layer, "idf": "no", "rescaled": "no"}
     signature = _signed("bertscore", "transformers", **details, refs="best", corpus="mean")
-    return RowMetric("BERTScore", "higher", 1, signature, rows, _mean)
+    return RowMetric("BERTScore", "higher", 1, signature, rows, mean_of)
 
 
 def _bleurt() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
-        return _column(100 * score for score in bleurt_scores(outputs.texts, outputs.references))  # as the paper has it
+        return to_mean(100 * score for score in bleurt_scores(outputs.texts, outputs.references))  # as the paper has it
 
     signature = _signed("bleurt", "transformers", model=bleurt_model(), times=100, refs="best", corpus="mean")
-    return RowMetric("BLEURT", "higher", 1, signature, rows, _mean)
+    return RowMetric("BLEURT", "higher", 1, signature, rows, mean_of)
 
 
 def _copied() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
-        return _column(map(_per_cent, map(is_copy, outputs.texts, outputs.sources)))
+        return to_mean(map(_per_cent, map(is_copy, outputs.texts, outputs.sources)))
 
     signature = _signed("copied", case="no", punctuation="no", corpus="per-cent")
-    return RowMetric("copied", "lower", 1, signature, rows, _mean, needs_references=False)
+    return RowMetric("copied", "lower", 1, signature, rows, mean_of, needs_references=False)
 
 
 def _per_cent(yes: bool) -> float:
@@ -250,10 +238,10 @@ def _per_cent(yes: bool) -> float:
 
 def _words() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
-        return _column(len(bare_words(text)) for text in outputs.texts)
+        return to_mean(len(bare_words(text)) for text in outputs.texts)
 
     signature = _signed("words", punctuation="no", corpus="mean")
-    return RowMetric("words", "", 1, signature, rows, _mean, needs_references=False)
+    return RowMetric("words", "", 1, signature, rows, mean_of, needs_references=False)
 
 
 def _self_bleu() -> WholeMetric:

@@ -78,7 +78,7 @@ def _compared(
             continue
         other = mine if tuned is rows or tuned.place == rows.place else _tuning(bench, item, tuned)
         chosen[item.name] = _choose(measured, item.name, rows, mine, other, cutoffs)
-        bench.provenance[f"outputs {rows.place} {item.name}"] = str(mine[0].get("signature", "unknown"))
+        bench.used(item, rows, mine)
     names = [name for mine in chosen.values() for name in mine]
     ranked = {name: not isinstance(item, Yardstick) for item in systems for name in chosen[item.name]}
     own = [measured.row(name, ranked[name]) for name in names]
@@ -131,8 +131,6 @@ def _table(measured: Measured, title: str, own: Sequence[Row], tables: tuple[str
     columns = list(measured.columns())
     if any("human" in row.cells for row in theirs):
         columns.insert(-1, Column("human", "Human %", "higher", 1))
-    keys = {column.key for column in columns}
-    theirs = tuple(replace(row, cells={key: cell for key, cell in row.cells.items() if key in keys}) for row in theirs)
     note = (
         "Top: the best-ranked candidate, copies included, as in the paper. Without a number: the best-ranked that is "
         f"no copy, as `refdec paraphrase` gives it. Cutoffs: {'; '.join(cutoffs) or 'none'}. All three: the stand-in "

@@ -8,11 +8,9 @@ Works on rows of files of outputs; generates and scores nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from refdec.evaluate.outputs import Row
 from refdec.metrics.novelty import corpus_novelty
-
-Row = dict[str, Any]
 
 STEPS = 12
 """Halvings of the range in which a cutoff lies: 0.02 of Novelty."""

@@ -63,7 +63,7 @@ def _against_upsa(bench: Bench, marked: Rows, theirs: dict[str, str]) -> list[Se
     measured.add("UPSA", other)
     measured.add(at_theirs, outputs_for(rows, [best(row, cutoff) for row in mine]))
     measured.add(ours.name, outputs_for(rows, [best(row) for row in mine]))
-    bench.provenance[f"outputs {rows.place} {ours.name}"] = str(mine[0].get("signature", "unknown"))
+    bench.used(ours, rows, mine)
     names = list(measured.outputs)
     own = tuple(measured.row(name, name not in ("source", "reference")) for name in names)
     note = f"A question mark is added to UPSA's texts, sources and references. Cutoff of {ours.name}: {cutoff:.1f}."

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.data import SETS, Graded, Segment, read_graded, read_segments
 from refdec.evaluate.experiment import Bench, Need
+from refdec.evaluate.figures import stars
 from refdec.evaluate.outputs import Row as OutputRow
 from refdec.evaluate.quoted import quoted_rows
 from refdec.evaluate.report import Cell, Column, Row, Section, Table
@@ -36,8 +37,7 @@ def wmt18(bench: Bench) -> list[Section]:
         for item in _systems(bench, WMT18):
             said = bench.runs.outputs(item, place)
             place = place.only(list(said))
-            first = next(iter(said.values()))
-            bench.provenance[f"outputs {place.place} {item.name}"] = str(first.get("signature", "unknown"))
+            bench.used(item, place, said.values())
             found |= {
                 name: _judged(place.items, scores) for name, scores in _parts(item.name, place.items, said).items()
             }
@@ -45,7 +45,7 @@ def wmt18(bench: Bench) -> list[Section]:
         counts.append(f"{pair} {sum(map(len, found[CHRF])):,} pairs of {len(place.items):,} segments")
         for name, judged in found.items():
             low, high = tau_interval(judged, bench.resamples)
-            mark = "" if name == CHRF else _mark(tau_significance(judged, found[CHRF], bench.resamples))
+            mark = "" if name == CHRF else stars(tau_significance(judged, found[CHRF], bench.resamples))
             value = kendall_like(pair for group in judged for pair in group)
             rows.setdefault(name, {})[pair] = Cell(value, low, high, mark)
     bench.provenance["metric tau"] = "(concordant - discordant) / all, ties discordant, 95 % over segments, seed 0"
@@ -66,8 +66,7 @@ def stsb(bench: Bench) -> list[Section]:
     for item in _systems(bench, STSB):
         said = bench.runs.outputs(item, place)
         mine = place.only(list(said))
-        first = next(iter(said.values()))
-        bench.provenance[f"outputs {place.place} {item.name}"] = str(first.get("signature", "unknown"))
+        bench.used(item, place, said.values())
         forms = _forms({key: said[key] for key in mine.ids})
         grades = [pair.grade for pair in mine.items if isinstance(pair, Graded)]
         for form, values in forms.items():
@@ -166,7 +165,3 @@ def _share(rows: Mapping[str, OutputRow], key: str, name: str) -> float:
     """0 for an unrelated text, 1 for the reference itself, not cut off."""
     relative, span = (_number(rows, key, name, part) for part in ("relative", "span"))
     return 1 + relative / max(span, 1e-6)
-
-
-def _mark(p: float) -> str:
-    return "**" if p < 0.01 else "*" if p < 0.05 else ""

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import refdec
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.joints import WEAKEST, weakest_joints
-from refdec.evaluate.metric import Metric, Numbers, Outputs
+from refdec.evaluate.metric import Metric, Numbers, Outputs, mean_of, to_mean
 from refdec.evaluate.wording import different_words, same_negation, same_numbers, written_alike
 from refdec.lm.pair import Pair, load_pair
 from refdec.metrics.similarity import check_similarity, similarities
@@ -187,8 +187,7 @@ class _Share:
         return f"{self.title.removesuffix(' %').replace(' ', '-')}|{self.stand_in.signature}"
 
     def statistics(self, outputs: Outputs) -> Numbers:
-        verdicts = self.verdict(self.stand_in.judge(outputs))
-        return np.column_stack([100.0 * verdicts, np.ones(len(verdicts))])
+        return to_mean(100.0 * self.verdict(self.stand_in.judge(outputs)))
 
     def value(self, pooled: Numbers) -> Numbers:
-        return np.asarray(pooled[..., 0] / pooled[..., 1])
+        return mean_of(pooled)

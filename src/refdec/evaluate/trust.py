@@ -34,7 +34,7 @@ def confidence(bench: Bench) -> list[Section]:
     found: dict[str, Assessment] = {}
     for item, rows in confidence_needs(bench):
         said = list(bench.runs.outputs(item, rows).values())
-        bench.provenance[f"outputs {rows.place} {item.name}"] = str(said[0].get("signature", "unknown"))
+        bench.used(item, rows, said)
         found[f"{item.name}, {rows.place}"] = _assessed(said)
     judge = JUDGES["similarity"]
     bench.provenance["metric confidence"] = f"judge: {judge.name}, kept from {judge.threshold}"
