@@ -10,9 +10,9 @@ demo: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 3 \
 		"What is the best way to learn to cook?" \
 		"What should I do if I forgot my password?" \
-		"How do I hire great employees?"
+		"How can I become a better writer?"
 	HF_HUB_OFFLINE=1 $(BIN)/refdec infill --top 2 \
-		"Ramona went to her first horse racing event the other day." "Ramona couldn't wait to go back."
+		"Nina went to her first football match on Saturday." "She cannot wait to go again."
 
 test: $(READY)
 	$(BIN)/ruff format --check .
