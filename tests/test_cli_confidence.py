@@ -11,7 +11,8 @@ import pytest
 from rich.console import Console
 
 from refdec import Pair, Paraphrase, ParaphraseResult
-from refdec.cli.choose import choose, explained, percent
+from refdec.choice import Wanted, choose, percent
+from refdec.cli.choose import explained
 from refdec.cli.render import show_results
 from refdec.confidence import check_calibrated
 from refdec.errors import SettingsError
@@ -33,7 +34,7 @@ def result(rows: Rows) -> ParaphraseResult:
 
 
 def chosen(rows: Rows, **options: Any) -> tuple[list[str], str]:
-    found, note = choose(result(rows), OPTIONS | options)
+    found, note = choose(result(rows), Wanted(**options))
     return [item.text for item in found], note
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refdec import Filling, InfillResult, Reflector
-from refdec.cli.choose import choose_fillings
+from refdec.choice import Wanted, choose_fillings
 from tests.conftest import Run, refusal
 
 LEFT, RIGHT = "She missed the bus.", "She was late for work."
@@ -75,7 +75,7 @@ def test_explanations_are_shown(run: Run, tmp_path: Path) -> None:
 def test_fillings_that_explain_nothing_are_shown_with_a_note(right: str, top: int, note: str) -> None:
     fillings = tuple(Filling(text, -1.0, False, 1.0, -2.0, "left") for text in ("It rained.", "It snowed."))
     result = InfillResult(LEFT, right, fillings, (), "signature")
-    assert choose_fillings(result, {"top": top}) == (fillings[:top], note)
+    assert choose_fillings(result, Wanted(top=top)) == (fillings[:top], note)
 
 
 BAD = {

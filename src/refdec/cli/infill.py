@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.cli.choose import choose_fillings, explained, shown
+from refdec.choice import choose_fillings
+from refdec.cli.choose import explained, shown, wanted
 from refdec.cli.inputs import texts_from
 from refdec.cli.options import (
     checked_settings,
@@ -92,7 +93,7 @@ def _parts(names: dict[str, str]) -> list[str]:
 def _put(work: Work, parts: Sequence[str], results: Sequence[InfillResult], options: dict[str, Any]) -> None:
     from refdec.cli.render import show_filled, show_fillings
 
-    chosen = [choose_fillings(result, options) for result in results]
+    chosen = [choose_fillings(result, wanted(options)) for result in results]
     explanations = [shown(result.explanation, items) for result, (items, _) in zip(results, chosen, strict=True)]
     contents = []
     for number, (result, (items, note)) in enumerate(zip(results, chosen, strict=True), start=1):

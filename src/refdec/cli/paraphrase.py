@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from refdec.cli.choose import check_confidence, check_novelty, choose, explained, shown
+from refdec.choice import choose
+from refdec.cli.choose import explained, shown, wanted
 from refdec.cli.inputs import texts_from
 from refdec.cli.options import (
     checked_settings,
@@ -58,8 +59,7 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     compares paraphrases of one text, not of different texts. The confidence compares those, too: it is the probability
     that the meaning is kept, and known for the pair that comes with refdec.
     """
-    check_novelty(options)
-    check_confidence(options)
+    wanted(options)  # refused before models are loaded
     constraints = constraints_from(options)
     known, inputs = _inputs(texts, options)
     checked_settings(ParaphraseSettings, options, known, clean(texts[0]) if known and texts else None)
@@ -93,7 +93,7 @@ def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> tuple[Fingerprin
 def _put(work: Work, result: ParaphraseResult, options: dict[str, Any]) -> None:
     from refdec.cli.render import show_results
 
-    chosen, note = choose(result, options)
+    chosen, note = choose(result, wanted(options))
     explanation = shown(result.explanation, chosen)
     content = work.content(result.to_dict(chosen), explanation, note)
     work.put([content], [explanation], lambda console: show_results(console, result, chosen, note))

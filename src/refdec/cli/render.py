@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from refdec.cli.choose import percent
+from refdec.choice import percent
 from refdec.cli.explain import nats_text, one_line
 from refdec.confidence import GOOD
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.cli.choose import check_novelty, choose, explained, shown
+from refdec.choice import choose
+from refdec.cli.choose import explained, shown, wanted
 from refdec.cli.inputs import whole_text
 from refdec.cli.options import (
     FILE,
@@ -57,7 +58,7 @@ def rewrite_command(text: str | None, **options: Any) -> int:
     With --apply the whole document is printed, so that it can go into a file. The score is that of refdec paraphrase,
     with the fit of the true neighbours in it.
     """
-    check_novelty(options)
+    wanted(options)  # refused before models are loaded
     constraints = constraints_from(options)
     checked_settings(RewriteSettings, options)
     if options["apply"] and options["as_json"]:
@@ -103,7 +104,7 @@ def _place(text: str | None, options: dict[str, Any]) -> tuple[str, str, str]:
 def _put(work: Work, result: RewriteResult, options: dict[str, Any]) -> None:
     from refdec.cli.render import show_in_place, show_results
 
-    chosen, note = choose(result, options)
+    chosen, note = choose(result, wanted(options))
     best = next((item for item in chosen if not item.copy), None)
     if options["apply"]:
         if best is None:
