@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
+from refdec import growing
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate import outputs
 from refdec.evaluate.outputs import OutputFile, matched, read_outputs
 
 IDS = [f"row-{number}" for number in range(6)]
@@ -243,7 +243,7 @@ def test_a_refused_file_is_not_kept_locked(tmp_path: Path) -> None:
 
 
 def test_without_locks_files_are_written_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "fcntl", None)
+    monkeypatch.setattr(growing, "fcntl", None)
     assert list(read_outputs(write(tmp_path / "rows.jsonl", "row-0"))) == ["row-0"]
 
 
@@ -264,7 +264,7 @@ def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
     content = path.read_bytes()
     with OutputFile(path, SIGNATURE, IDS) as file:
         file._file.close()
-        file._file = FullDisk(path, "a+b")
+        file._file._file = FullDisk(path, "a+b")
         with pytest.raises(InputError, match=r"rows\.jsonl cannot be written \(No space left on device\)"):
             file.append(row("row-1"))
         assert file.done == {"row-0"}
@@ -279,7 +279,7 @@ def test_the_disk_is_told_to_keep_lines_now_and_then_and_at_the_end(
     file = OutputFile(tmp_path / "rows.jsonl", SIGNATURE, IDS)
     file.append(row("row-0"))
     assert not told
-    monkeypatch.setattr(outputs, "SECONDS", 0.0)
+    monkeypatch.setattr(growing, "SECONDS", 0.0)
     file.append(row("row-1"))
     assert len(told) == 1
     file.close()

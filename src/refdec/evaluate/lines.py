@@ -6,18 +6,15 @@ Knows nothing of data sets, nor of what a field means.
 from __future__ import annotations
 
 import codecs
-import gzip
 import json
-import lzma
-import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from refdec.errors import InputError, ModelError
+from refdec.errors import InputError
+from refdec.packed import PACKED, open_packed
 
-COMPRESSED = (".zst", ".gz", ".xz")
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -99,7 +96,7 @@ def _shown(name: Hashable) -> str:
 
 def find_file(path: Path) -> Path | None:
     """The file itself, or one that differs only in being compressed."""
-    candidates = (path, *(path.with_name(path.name + ending) for ending in COMPRESSED))
+    candidates = (path, *(path.with_name(path.name + ending) for ending in PACKED))
     return next((candidate for candidate in candidates if candidate.exists()), None)
 
 
@@ -133,38 +130,7 @@ def _line(path: Path, number: int, row: bytes) -> Line:
 def read_content(path: Path) -> bytes:
     """What is in a file, unpacked by what its name ends in."""
     try:
-        packed = path.read_bytes()
+        with open_packed(path) as file:
+            return file.read()
     except OSError as error:
         raise InputError(f"{path} cannot be read ({error.strerror}).") from error
-    try:
-        match path.suffix:
-            case ".gz":
-                return gzip.decompress(packed)
-            case ".xz":
-                return lzma.decompress(packed)
-            case ".zst":
-                return _unpack_zstandard(path, packed)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError):
-        raise InputError(f"{path} cannot be unpacked: it is damaged, cut off, or of another kind.") from None
-    return packed
-
-
-def _unpack_zstandard(path: Path, packed: bytes) -> bytes:
-    try:
-        from zstandard import ZstdDecompressor, ZstdError
-    except ImportError:
-        raise ModelError(
-            f"Reading {path} needs a package that is not installed: pip install 'refdec[evaluate]'. "
-            "Or unpack the file with zstd -d."
-        ) from None
-    content = b""
-    while packed:  # one frame after the other
-        frame = ZstdDecompressor().decompressobj()
-        try:
-            content += frame.decompress(packed)
-        except ZstdError as error:
-            raise EOFError from error
-        if not frame.eof:
-            raise EOFError
-        packed = frame.unused_data
-    return content

@@ -8,29 +8,21 @@ row, nor of metrics.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import json
-import os
-import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate.lines import COMPRESSED, Line, find_file, keyed, parse, read_content
+from refdec.evaluate.lines import Line, find_file, keyed, parse, read_content
 from refdec.files import check_writable
-
-try:
-    import fcntl
-except ImportError:  # Windows: there is no lock
-    fcntl = None  # type: ignore[assignment]
+from refdec.growing import GrowingFile
+from refdec.packed import is_packed
 
 Row = dict[str, Any]
 
 START = b'{"id": "'  # of every line that is written: nothing else is taken for half a line and cut off
-SECONDS = 5.0  # between two times that the disk is told to keep what it was given
 RESULT = {
     **dict.fromkeys(("score", "relative", "novelty"), (int, float)),
     **dict.fromkeys(("copy", "passes"), (bool,)),
@@ -55,14 +47,9 @@ class OutputFile:
         self.done: set[str] = set()
         self._ids = frozenset(ids)
         self._count = 0  # lines
-        self._synced = time.monotonic()
         _refuse_what_is_no_plain_file(path)
+        self._file = GrowingFile(path)
         try:
-            self._file = path.open("a+b", buffering=0)
-        except OSError as error:
-            raise InputError(f"{path} cannot be written ({error.strerror}).") from error
-        try:
-            self._lock()
             self._go_on()
         except BaseException:
             self._file.close()
@@ -76,16 +63,12 @@ class OutputFile:
             raise line.wrong(f"there is an output for {key!r} already.")
         self._check(line)
         rest = {name: value for name, value in line.fields.items() if name != "id"}
-        self._write(json.dumps({"id": key, **rest}, ensure_ascii=False).encode() + b"\n")
+        self._file.add(json.dumps({"id": key, **rest}, ensure_ascii=False).encode() + b"\n")
         self.done.add(key)
         self._count += 1
-        if time.monotonic() - self._synced >= SECONDS:
-            self._sync()
 
     def close(self) -> None:
-        if not self._file.closed:
-            self._sync()
-            self._file.close()
+        self._file.close()
 
     def __enter__(self) -> Self:
         return self
@@ -95,22 +78,9 @@ class OutputFile:
     ) -> None:
         self.close()
 
-    def _lock(self) -> None:
-        """For as long as the file is open. File systems without locks go without."""
-        if fcntl is None:
-            return
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in (errno.EAGAIN, errno.EACCES):
-                raise InputError(
-                    f"{self.path} is in use: another process writes to it. Wait for it, or name another file."
-                ) from None
-
     def _go_on(self) -> None:
         """Check what is there, and make the file end in a whole line."""
-        self._file.seek(0)
-        content = self._file.readall()
+        content = self._file.content()
         torn = _torn(content)
         whole = content[: len(content) - len(torn)]
         for key, line in keyed(parse(self.path, whole), _id):
@@ -118,9 +88,9 @@ class OutputFile:
             self.done.add(key)
             self._count = line.number
         if torn:
-            self._file.truncate(len(whole))
+            self._file.cut(len(whole))
         elif whole and not whole.endswith(b"\n"):
-            self._write(b"\n")
+            self._file.add(b"\n")
 
     def _check(self, line: Line) -> None:
         """Whether a line belongs into this file."""
@@ -141,24 +111,6 @@ class OutputFile:
                 f"{self.path} holds outputs for other data: {line.fields['id']!r} (line {line.number}) is none of the "
                 f"{len(self._ids):,} ids of the data. Name another file, or the data it was made from."
             )
-
-    def _write(self, content: bytes) -> None:
-        end = self._file.seek(0, os.SEEK_END)
-        rest = memoryview(content)
-        try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                self._file.truncate(end)  # a full disk may have taken half of the line
-            raise InputError(f"{self.path} cannot be written ({error.strerror}).") from error
-
-    def _sync(self) -> None:
-        try:
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be written ({error.strerror}).") from error
-        self._synced = time.monotonic()
 
 
 def read_outputs(path: Path) -> dict[str, Row]:
@@ -289,5 +241,5 @@ def _refuse_what_is_no_plain_file(path: Path) -> None:
     check_writable(path)
     if path.exists() and not path.is_file():
         raise InputError(f"{path} is no plain file, so outputs cannot be added to it line by line. Name another.")
-    if path.suffix in COMPRESSED:
+    if is_packed(path):
         raise InputError(f"{path} would be compressed, and outputs are written plain. Leave out {path.suffix}.")
