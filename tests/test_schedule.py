@@ -26,7 +26,7 @@ from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 from refdec.reflect import workers
-from refdec.reflect.schedule import WAVES, Ask, on_both_sides, run, run_all, together
+from refdec.reflect.schedule import WAVES, Ask, Shared, on_both_sides, run, run_all, together
 from refdec.reflect.scoring import own_logprobs, token_logprobs
 from refdec.reflect.side import Side
 from refdec.reflect.workers import Answering, Observation
@@ -112,6 +112,58 @@ def test_nothing_together_is_nothing(tables: Pair) -> None:
         return await together(())
 
     assert run(tables, task()) == []
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 9])
+def test_shared_work_is_done_once_for_all_who_wait_for_it(tables: Pair, at_once: int) -> None:
+    desk = Desk()
+    answer = desk.double
+
+    async def work() -> int:
+        return await Ask("phase", tables.forward, answer, 21)
+
+    shared = Shared(work)
+
+    async def task(number: int) -> int:
+        return number + await shared
+
+    assert list(run_all(tables, map(task, range(9)), at_once)) == [42 + number for number in range(9)]
+    assert list(run_all(tables, map(task, range(2)), at_once)) == [42, 43]  # and afterwards
+    assert desk.batches == [[21]]
+
+
+def test_shared_work_that_fails_fails_for_all_who_wait_for_it(tables: Pair) -> None:
+    async def work() -> int:
+        raise ModelError("no")
+
+    shared = Shared(work)
+
+    async def task() -> str:
+        try:
+            return str(await shared)
+        except ModelError as error:
+            return f"refused: {error}"
+
+    assert list(run_all(tables, (task() for _ in range(4)), at_once=2)) == ["refused: no"] * 4
+
+
+def test_shared_work_that_was_left_half_done_is_begun_anew(tables: Pair) -> None:
+    desk = Desk()
+    answer = desk.double
+
+    async def work() -> int:
+        first = await Ask("phase", tables.forward, answer, 10)
+        return await Ask("phase", tables.forward, answer, first)
+
+    shared = Shared(work)
+
+    async def task(number: int) -> int:
+        return number if number == 0 else number + await shared
+
+    left = run_all(tables, map(task, range(3)), at_once=3)
+    assert next(left) == 0
+    left.close()
+    assert list(run_all(tables, map(task, range(1, 3)), at_once=1)) == [41, 42]
 
 
 def test_both_models_are_asked_at_the_same_time(tables: Pair) -> None:

@@ -9,10 +9,11 @@ import pytest
 
 from refdec import InputError, Pair, Reflector, Score, ScoreSettings
 from refdec.reflect import reference
-from refdec.reflect.schedule import run_all
+from refdec.reflect.schedule import run, run_all
 from refdec.reflect.side import Side, both_sides
 from refdec.tasks.frame import FRAMES
-from refdec.tasks.score import UNRELATED, score
+from refdec.tasks.score import score
+from refdec.tasks.yardstick import MOST_YARDSTICKS, UNRELATED, Yardsticks
 
 SMALL: dict[str, Any] = {"contexts": 3, "context_tokens": 3, "kept_contexts": 2, "context_top_p": 0.9}
 TEXT = "The train was late again."
@@ -154,8 +155,7 @@ def test_candidates_come_back_in_order_whatever_shares_the_call(untrained: Refle
     assert [found.candidate for found in together] == texts
     assert together[0] == together[2]
     for found in together:
-        alone = untrained.score(TEXT, found.candidate, **SMALL)
-        assert alone.score == pytest.approx(found.score, abs=TOLERANCE)
+        assert found == untrained.score(TEXT, found.candidate, **SMALL)
 
 
 GROUPS = [(TEXT, [PARAPHRASE, OTHER]), ("Is it far?", ["Is it a long way to the station?"]), (OTHER, [TEXT, OTHER])]
@@ -177,6 +177,93 @@ def test_groups_together_are_close_to_single_scores(untrained: Reflector, symmet
             assert (found.reference, found.candidate) == (alone.reference, alone.candidate)
             assert found.score == pytest.approx(alone.score, abs=1e-3)
             assert found.scaled == pytest.approx(alone.scaled, abs=0.05)
+
+
+FORMS: list[tuple[dict[str, Any], bool]] = [
+    ({}, False),
+    ({}, True),
+    ({"weighting": "kept", "fluency": 2.0}, True),
+    ({"weighting": "learned", "sides": "left"}, False),
+    ({"symmetric": True, "weighting": "learned", "fluency": 2.0}, False),
+]
+CANDIDATES = [PARAPHRASE, "It is the third time this week that no train came at all.", UNRELATED[0], TEXT]
+
+
+@pytest.mark.parametrize(("changes", "explain"), FORMS, ids=str)
+def test_every_digit_is_the_same_alone_in_groups_and_with_a_store(
+    untrained: Reflector, changes: dict[str, Any], explain: bool
+) -> None:
+    pair, settings = untrained.pair, ScoreSettings(**SMALL, **changes)
+    alone = [untrained.score(TEXT, text, settings, explain=explain) for text in CANDIDATES]
+    assert untrained.score(TEXT, CANDIDATES, settings, explain=explain) == alone
+    assert untrained.score(TEXT, CANDIDATES[::-1], settings, explain=explain) == alone[::-1]
+    made = untrained.fingerprint(TEXT, settings.description())
+    assert untrained.score(None, CANDIDATES[::2], settings, fingerprint=made, explain=explain) == alone[::2]
+    for store in (Yardsticks(pair, settings), Yardsticks(pair, settings, made)):
+        rows = (score(pair, TEXT, [text], settings, yardsticks=store, explain=explain) for text in CANDIDATES)
+        assert [found for (found,) in run_all(pair, rows, at_once=1)] == alone
+        again = (
+            run(pair, score(pair, f" {TEXT}", CANDIDATES[number:], settings, yardsticks=store, explain=explain))
+            for number in (2, 1)
+        )
+        assert list(again) == [alone[2:], alone[1:]]
+
+
+def test_every_digit_of_the_real_pair_in_int8_is_the_same_alone_and_in_groups(int8_pair: Pair) -> None:
+    """There rounding differently would show in the second digit."""
+    reflector, settings = Reflector(int8_pair), ScoreSettings(contexts=6, context_tokens=8, fluency=2.0)
+    alone = [reflector.score(TEXT, text, settings) for text in CANDIDATES[:3]]
+    assert reflector.score(TEXT, CANDIDATES[:3], settings) == alone
+    store = Yardsticks(int8_pair, settings)
+    rows = (score(int8_pair, TEXT, [text], settings, yardsticks=store) for text in CANDIDATES[:3])
+    assert [found for (found,) in run_all(int8_pair, rows, at_once=1)] == alone
+
+
+def test_a_store_explains_what_it_described_without_weights(untrained: Reflector) -> None:
+    pair, settings = untrained.pair, ScoreSettings(**SMALL)
+    store = Yardsticks(pair, settings)
+    run(pair, score(pair, TEXT, [OTHER], settings, yardsticks=store))
+    (found,) = run(pair, score(pair, TEXT, [PARAPHRASE], settings, yardsticks=store, explain=True))
+    assert found == untrained.score(TEXT, PARAPHRASE, settings, explain=True)
+    assert found.explanation is not None
+
+
+def test_with_a_store_the_models_read_a_reference_once(untrained: Reflector) -> None:
+    pair, settings = untrained.pair, ScoreSettings(**SMALL)
+    store = Yardsticks(pair, settings)
+
+    def read(*texts: str) -> int:
+        before = pair.forward.work
+        run(pair, score(pair, TEXT, texts, settings, yardsticks=store))
+        return (pair.forward.work - before).tokens
+
+    first, second, third = read(PARAPHRASE), read(PARAPHRASE), read(PARAPHRASE, OTHER)
+    assert 0 < second < first / 4
+    assert second < third < 3 * second
+    assert read(TEXT) == 0
+
+
+def test_a_store_forgets_what_was_asked_for_longest_ago(untrained: Reflector) -> None:
+    pair = untrained.pair
+    store = Yardsticks(pair, ScoreSettings(**SMALL | {"contexts": 1, "context_tokens": 1}))
+    first, second = (run(pair, store.of(text)) for text in (TEXT, OTHER))
+    for number in range(MOST_YARDSTICKS - 1):
+        run(pair, store.of(f"Number {number}."))
+        assert run(pair, store.of(f" {TEXT} ")) is first
+    assert run(pair, store.of(OTHER)) is not second
+
+
+def test_a_store_of_other_settings_or_another_text_is_refused(untrained: Reflector) -> None:
+    pair, settings = untrained.pair, ScoreSettings(**SMALL)
+    made = untrained.fingerprint(TEXT, settings.description())
+    with pytest.raises(ValueError, match="other settings"):
+        run(pair, score(pair, TEXT, [OTHER], settings, yardsticks=Yardsticks(pair, settings.replace(seed=1))))
+    with pytest.raises(ValueError, match="another fingerprint"):
+        run(pair, score(pair, TEXT, [OTHER], settings, fingerprint=made, yardsticks=Yardsticks(pair, settings)))
+    store = Yardsticks(pair, settings, made)
+    run(pair, score(pair, TEXT, [OTHER], settings, yardsticks=store))
+    with pytest.raises(InputError, match="is of another text"):
+        run(pair, score(pair, OTHER, [TEXT], settings, yardsticks=store))
 
 
 def test_a_bad_candidate_is_refused_before_any_work(untrained: Reflector) -> None:

@@ -52,6 +52,22 @@ class _Together(Generic[Result]):
         return found
 
 
+@dataclass(eq=False)
+class Shared(Generic[Result]):
+    """Work that several tasks wait for and that is done once; awaited, it gives the result to each of them.
+
+    What was begun by tasks that are gone is begun anew by the next.
+    """
+
+    make: Callable[[], Task[Result]]
+    _job: _Job | None = None
+    _loop: _Loop | None = None
+
+    def __await__(self) -> Generator[Any, Any, Result]:
+        found: Result = yield self
+        return found
+
+
 async def together(parts: Iterable[Task[Result]]) -> list[Result]:
     """Results of coroutines that go on side by side, in order."""
     begun = list(parts)
@@ -107,6 +123,7 @@ class _Job:
     wave: int
     parent: _Job | None = None
     parts: list[_Job] = field(default_factory=list)  # that it waits for
+    waiting: list[_Job] = field(default_factory=list)  # for it, where its work is shared
     done: bool = False
     result: Any = None
     error: BaseException | None = None
@@ -152,7 +169,9 @@ class _Loop:
         except Exception as problem:
             self._finish(job, None, problem)
         else:
-            if isinstance(wish, _Together):
+            if isinstance(wish, Shared):
+                self._share(job, wish)
+            elif isinstance(wish, _Together):
                 job.parts = [_Job(part, job.wave, job) for part in wish.parts]
                 for part in job.parts:
                     self._begin(part)
@@ -163,8 +182,19 @@ class _Loop:
                 batch.questions.append(wish.question)
                 self._asking.setdefault(batch, []).append(job)
 
+    def _share(self, job: _Job, wish: Shared[Any]) -> None:
+        shared = wish._job
+        if shared is None or (wish._loop is not self and not shared.done):
+            wish._loop, wish._job = self, _Job(wish.make(), job.wave)
+            shared = self._begin(wish._job)
+        if shared.done:
+            self._ready.append((job, shared.result, shared.error))
+        else:
+            shared.waiting.append(job)
+
     def _finish(self, job: _Job, result: Any, error: BaseException | None) -> None:
         job.done, job.result, job.error = True, result, error
+        self._ready.extend((waiting, result, error) for waiting in job.waiting)
         parent = job.parent
         if parent is not None and all(part.done for part in parent.parts):
             problem = next((part.error for part in parent.parts if part.error is not None), None)
@@ -191,4 +221,6 @@ class _Loop:
 def _close(job: _Job | None) -> None:
     while job is not None:
         job.task.close()
+        for waiting in job.waiting:
+            _close(waiting)
         job = job.parent
