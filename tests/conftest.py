@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,6 +29,7 @@ from refdec.lm.linear import Stored
 from refdec.lm.llama import LlamaLM, LlamaShape
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.transformers_lm import TransformersLM
+from tests.small_pair import make_small_pair
 
 TINY: dict[str, Any] = {"contexts": 6, "context_tokens": 8, "kept_contexts": 2, "samples": 4}
 """Settings that take a second: for promises that hold whatever the settings."""
@@ -83,17 +85,18 @@ def untrained(request: pytest.FixtureRequest, pair: Pair) -> Reflector:
     return Reflector(Pair(forward, backward, pair.tokens, "untrained"))
 
 
+@pytest.fixture(scope="session")
+def small_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of a pair that takes milliseconds a row."""
+    return make_small_pair(tmp_path_factory.mktemp("models") / "small")
+
+
 @pytest.fixture
-def run(
-    pair: Pair,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    tmp_path_factory: pytest.TempPathFactory,
+def command(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
 ) -> Run:
-    """Call the command in this process, with the pair that is loaded already and settings that take a second."""
-    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: pair)
+    """Call the command in this process."""
     monkeypatch.setattr("refdec.cli.progress.LOG_SECONDS", float("inf"))  # no lines that depend on time
-    make_presets_tiny(monkeypatch)
 
     def call(*arguments: str, stdin: str = "") -> tuple[int, str, str]:
         piped = tmp_path_factory.mktemp("stdin") / "piped"
@@ -108,6 +111,14 @@ def run(
         return int(stop.value.code or 0), out, err
 
     return call
+
+
+@pytest.fixture
+def run(command: Run, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in this process, with the pair that is loaded already and settings that take a second."""
+    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: pair)
+    make_presets_tiny(monkeypatch)
+    return command
 
 
 def refusal(run: Run, *arguments: str, stdin: str = "") -> str:

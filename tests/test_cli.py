@@ -14,11 +14,13 @@ from typing import Any
 import click
 import pytest
 
-from refdec import Reflector
-from refdec.cli.choose import nothing_left
+from refdec import Pair, Reflector
+from refdec.choice import nothing_left
+from refdec.cli.batch import batch_command
 from refdec.cli.main import commands
 from refdec.tasks.paraphrase import paraphrase
 from tests.conftest import TINY_OPTIONS, Run, refdec_process, refusal
+from tests.example_files import write_example_files
 
 
 def test_text_as_an_argument_prints_ranked_lines(run: Run) -> None:
@@ -270,17 +272,24 @@ def test_help_does_not_wait_for_torch() -> None:
     assert subprocess.run([sys.executable, "-c", script], env=os.environ).returncode == 0
 
 
+HELPFUL = {
+    **commands.commands,
+    **{f"batch {name}": command for name, command in batch_command.commands.items()},
+}
+
+
 def examples(command: click.Command) -> list[str]:
     return re.findall(r"^ {2,}(.*\brefdec [a-z]+ .*)$", (command.help or "").partition("Examples:")[2], re.M)
 
 
-@pytest.mark.parametrize("name", commands.commands)
+@pytest.mark.parametrize("name", HELPFUL)
 def test_the_examples_in_the_help_text_run(
-    run: Run, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, name: str, pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = examples(commands.commands[name])
-    assert len(found) >= 4
+    found = examples(HELPFUL[name])
+    write_example_files(tmp_path, found, Reflector(pair))
+    assert len(found) >= 2
     for example in found:
         piped, _, command = example.rpartition("| ")
         stdin = shlex.split(piped)[1].encode().decode("unicode_escape").strip() + "\n" if piped else ""
@@ -289,7 +298,7 @@ def test_the_examples_in_the_help_text_run(
             assert (code, err[:32]) == (2, "refdec: There is no folder DIR. ")
             continue
         assert code == 0, err
-        assert out or "the fingerprint is in" in err
+        assert out or "the fingerprint is in" in err or "What made them is in" in err
 
 
 def test_the_examples_of_the_group_are_those_of_its_commands() -> None:

@@ -13,9 +13,10 @@ import refdec
 import refdec.lm.pair
 import refdec.settings
 import refdec.tasks.reflector
-from refdec import PRESETS, Pair, ParaphraseSettings
+from refdec import PRESETS, Pair, ParaphraseSettings, Reflector
 from refdec.cli.main import main
 from tests.conftest import make_presets_tiny
+from tests.example_files import write_example_files
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -40,7 +41,8 @@ def small(pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("page", "code"), blocks("python"))
-def test_python_examples_run(page: str, code: str, small: Path) -> None:  # noqa: ARG001
+def test_python_examples_run(page: str, code: str, small: Path) -> None:
+    write_example_files(small, [code], Reflector())
     exec(compile(code, page, "exec"), {"__name__": "example"})
 
 
@@ -55,7 +57,7 @@ def commands() -> list[list[str]]:
 
 @pytest.mark.parametrize("lines", commands(), ids=lambda lines: lines[0])
 def test_commands_run(lines: list[str], small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (small / "questions.txt").write_text("Is it far?\nWhy do people sing?\n")
+    write_example_files(small, lines, Reflector())
     for line in lines:
         monkeypatch.setattr(sys, "argv", shlex.split(line.partition(">")[0]))
         with pytest.raises(SystemExit) as stop:

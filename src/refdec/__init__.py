@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from refdec.batch.job import Models
+    from refdec.batch.mapper import Mapper
     from refdec.constraints import Constraints
     from refdec.errors import InputError, ModelError, RefdecError, SettingsError
     from refdec.explanation import Explanation
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "batch.job": ("Models",),
+    "batch.mapper": ("Mapper",),
     "constraints": ("Constraints",),
     "errors": ("InputError", "ModelError", "RefdecError", "SettingsError"),
     "explanation": ("Explanation",),
@@ -66,7 +70,9 @@ __all__ = [
     "InfillResult",
     "InfillSettings",
     "InputError",
+    "Mapper",
     "ModelError",
+    "Models",
     "Pair",
     "Paraphrase",
     "ParaphraseResult",

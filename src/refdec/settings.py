@@ -227,6 +227,25 @@ def default_preset(kind: type[Settings], device: str) -> str:
     return names[0] if device == "cpu" else names[-1]
 
 
+def resolve(
+    kind: type[AnySettings],
+    chosen: AnySettings | str | None,
+    changes: dict[str, Any],
+    device: str,
+    known: Settings | None = None,
+) -> AnySettings:
+    """Settings of a task: given, by preset, or what suits a device, with changes.
+
+    Where nothing was chosen, those that are known already, such as a fingerprint's, are kept.
+    """
+    if isinstance(chosen, kind):
+        return chosen.replace(**changes)
+    found = preset(kind, chosen if isinstance(chosen, str) else default_preset(kind, device))
+    if known is not None and chosen is None:
+        found = found.replace(**dict(known.items()))
+    return found.replace(**changes)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -10,6 +10,7 @@ import sys
 
 import click
 
+from refdec.cli.batch import batch_command
 from refdec.cli.evaluate import evaluate_command
 from refdec.cli.fingerprint import fingerprint_command
 from refdec.cli.infill import infill_command
@@ -37,6 +38,7 @@ def commands() -> None:
       refdec rewrite "It was late. [[We were very tired.]] So we left."
       refdec score "The train was late." "The train came late."
       refdec fingerprint "How do I learn to cook?" -o cook.json
+      refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
 
     refdec COMMAND --help tells more.
@@ -49,6 +51,7 @@ for command in (
     rewrite_command,
     score_command,
     fingerprint_command,
+    batch_command,
     evaluate_command,
 ):
     commands.add_command(command)

@@ -21,7 +21,7 @@ FILE = click.Path(path_type=Path)
 SETTINGS_HELP = "settings [default: {} on a CPU, {} on a GPU]"
 
 
-def _together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
     """Several options as one decorator, in the order in which the help lists them."""
 
     def decorate(function: Command) -> Command:
@@ -37,7 +37,7 @@ def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Comm
     presets = PRESETS[kind.task]
     names = list(presets)
     choice = click.option("--preset", type=click.Choice(names), help=SETTINGS_HELP.format(names[0], names[-1]))
-    return _together(choice, *(_setting_option(item, presets) for item in dataclasses.fields(kind)))
+    return together(choice, *(_setting_option(item, presets) for item in dataclasses.fields(kind)))
 
 
 def _setting_option(
@@ -60,7 +60,7 @@ def _word(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-model_options = _together(
+model_options = together(
     click.option("--forward", help="forward model, or a directory of a pair: a path or hub id"),
     click.option("--backward", help="backward model with the same tokenizer: a path or hub id"),
     click.option("--device", help="where to compute: cpu, cuda, cuda:1 [default: a GPU where there is one]"),
@@ -69,7 +69,7 @@ model_options = _together(
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="no progress on standard error")
 
-output_options = _together(
+output_options = together(
     click.option("--explain", is_flag=True, help="show the weighted contexts, the fit with each, and surprising words"),
     click.option("--html", type=FILE, metavar="FILE", help="write the explanations of all results to a web page"),
     click.option("--json", "as_json", is_flag=True, help="one JSON object a line"),
@@ -79,10 +79,10 @@ output_options = _together(
 
 def task_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
     """What every command with results has: how they are printed, by which models, with which settings."""
-    return _together(output_options, model_options, setting_options(kind))
+    return together(output_options, model_options, setting_options(kind))
 
 
-constraint_options = _together(
+constraint_options = together(
     click.option("--keep", multiple=True, metavar="PHRASE", help="results have this phrase, as written; repeatable"),
     click.option("--avoid", multiple=True, metavar="WORD", help="results do not have this word; repeatable"),
     *(
@@ -91,7 +91,7 @@ constraint_options = _together(
     ),
 )
 
-novelty_options = _together(
+novelty_options = together(
     click.option("--novelty", type=float, help="only results of at least this Novelty (0 to 100)"),
     click.option("--front", is_flag=True, help="show the whole trade-off between quality and Novelty"),
 )

@@ -84,7 +84,7 @@ def load_pair(
     directory or a hub id. `device` is a torch device; by default a CUDA GPU where there is one. `precision` is
     float32, bfloat16 or int8; by default the fastest that the device and the models are good at.
     """
-    where = _choose_device(device)
+    where = choose_device(device)
     if backward is None:
         home = EMBEDDED if forward is None else _pair_directory(Path(forward).expanduser())
         verify_checksums(home)
@@ -140,7 +140,7 @@ def loss(model: LanguageModel, ids: Sequence[int]) -> float:
     return -float(scored.mean())
 
 
-def _choose_device(device: str | torch.device | None) -> torch.device:
+def choose_device(device: str | torch.device | None) -> torch.device:
     if device is None:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -21,8 +21,7 @@ from refdec.settings import (
     ParaphraseSettings,
     RewriteSettings,
     ScoreSettings,
-    default_preset,
-    preset,
+    resolve,
 )
 from refdec.tasks.describe import Stage, fingerprint, prepare, silent
 from refdec.tasks.infill import infill, split_blanks
@@ -61,14 +60,8 @@ class Reflector:
 
         With a fingerprint, what is not named is as the fingerprint has it.
         """
-        changes = changes or {}
-        if isinstance(chosen, kind):
-            return chosen.replace(**changes)
-        name = chosen if isinstance(chosen, str) else default_preset(kind, self.pair.forward.device.type)
-        found = preset(kind, name)
-        if fingerprint is not None and chosen is None:
-            found = found.replace(**dict(fingerprint.settings.items()))
-        return found.replace(**changes)
+        known = None if fingerprint is None else fingerprint.settings
+        return resolve(kind, chosen, changes or {}, self.pair.forward.device.type, known)
 
     @overload
     def paraphrase(
@@ -241,10 +234,29 @@ class Reflector:
         chosen = self.settings(FingerprintSettings, settings, changes)
         return run(self.pair, fingerprint(self.pair, text, chosen, stage))
 
+    def batch(
+        self,
+        rows: Iterable[str | Mapping[str, Any]],
+        task: str = "paraphrase",
+        settings: FingerprintSettings | str | None = None,
+        **options: Any,
+    ) -> Iterator[dict[str, Any]]:
+        """Rows with what a task makes of each, in order and as they are made, however many there are.
+
+        A row is a text or a mapping from columns to cells. What comes back is a mapping with new cells, as `refdec
+        batch` writes them; one that cannot be worked on has an `error`. Options are those of `Mapper`: column, top, ...
+        """
+        from refdec.batch.mapper import Mapper
+
+        return Mapper(task, settings, reflector=self, **options).rows(rows)
+
+    def inputs_at_once(self, wished: int | None = None) -> int:
+        """A GPU takes many inputs at once; a CPU, which one fills, takes them one by one, whatever is wished."""
+        return (wished or INPUTS_AT_ONCE) if self.pair.forward.device.type == "cuda" else 1
+
     def _all(self, tasks: Iterable[Task[Result]]) -> Iterator[Result]:
-        """Results in order. A GPU takes many inputs at once; a CPU, which one fills, takes them one by one."""
-        at_once = INPUTS_AT_ONCE if self.pair.forward.device.type == "cuda" else 1
-        return run_all(self.pair, tasks, at_once)
+        """Results in order."""
+        return run_all(self.pair, tasks, self.inputs_at_once())
 
 
 def _fingerprint(given: Fingerprint | str | Path | None) -> Fingerprint | None:

@@ -1,0 +1,148 @@
+"""What a batch costs besides its models: memory against rows, and Ray against one process.
+
+    python -m benchmarks.batch memory --rows 1000000 --plot memory.svg
+    python -m benchmarks.batch engines --rows 600
+
+A pair of toy models is trained for it, so that almost nothing but the machinery is measured. Prints a table and, last,
+a JSON line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.small_pair import SMALL_SETTINGS, make_small_pair, small_texts
+
+from refdec import Reflector, load_pair
+
+EVERY = 1.0  # seconds between two looks at the memory
+
+
+def memory(folder: Path, rows: int, plot: Path | None) -> None:
+    """Score so many texts against one fingerprint, and watch the resident memory of the process."""
+    pair = make_small_pair(folder / "pair")
+    reflector = Reflector(load_pair(pair, device="cpu", precision="float32"))
+    known = reflector.fingerprint("Anna walked.", contexts=1, context_tokens=1, kept_contexts=1, frame="none")
+    known.save(folder / "known.json")
+    with (folder / "in.csv").open("w") as file:
+        file.write("id,text\n")
+        file.writelines(f"{number},Text {number}\n" for number in range(rows))
+    out = folder / "out.csv"
+    command = _command("score", pair, ["--precision=float32", "--fingerprint", str(folder / "known.json")])
+    command += ["--resamples=0", "--sides=right", str(folder / "in.csv"), str(out)]
+    began = time.monotonic()
+    process = subprocess.Popen(command)
+    seen: list[tuple[float, int, float]] = []  # seconds, rows kept, MB
+    while process.poll() is None:
+        seen.append((time.monotonic() - began, _kept(out), _resident(process.pid)))
+        time.sleep(EVERY)
+    seconds = time.monotonic() - began
+    made = sum(1 for _ in out.open()) - 1
+    print(f"{'seconds':>8} {'rows kept':>10} {'MB':>6}")
+    for second, kept, size in seen[:: max(1, len(seen) // 20)]:
+        print(f"{second:8.0f} {kept:10,} {size:6.0f}")
+    print(f"{seconds:8.0f} {made:10,} rows in the output, exit code {process.returncode}")
+    half = [size for _, kept, size in seen if kept > rows / 10]
+    figures = {"rows": made, "seconds": round(seconds), "peak_mb": round(max(size for *_, size in seen))}
+    figures |= {"after_a_tenth_mb": round(half[0]), "last_mb": round(half[-1])} if half else {}
+    print(json.dumps(figures | _machine()))
+    if plot is not None:
+        _draw(plot, seen)
+
+
+def engines(folder: Path, rows: int) -> None:
+    """The same rows by one process, and by one and two workers of Ray, one after the other."""
+    pair = make_small_pair(folder / "pair")
+    with (folder / "in.jsonl").open("w") as file:
+        file.writelines(json.dumps({"text": text}) + "\n" for text in small_texts(rows))
+    kinds = {
+        "local": [],
+        "ray, 1 worker, 2 cores": ["--engine=ray", "--workers=1", "--cpus=2"],
+        "ray, 2 workers, 1 core": ["--engine=ray", "--workers=2", "--cpus=1"],
+    }
+    found: dict[str, dict[str, float]] = {}
+    outputs = set()
+    for name, options in kinds.items():
+        times = []
+        for count in (1, rows):  # one row tells what starting costs
+            out = folder / f"{len(found)}-{count}.jsonl"
+            command = _command("paraphrase", pair, [*SMALL_SETTINGS, "--samples=2", f"--limit={count}", *options])
+            began = time.monotonic()
+            subprocess.run([*command, str(folder / "in.jsonl"), str(out)], check=True)
+            times.append(time.monotonic() - began)
+        outputs.add(out.read_bytes())
+        found[name] = {"start": times[0], "row": (times[1] - times[0]) / (rows - 1)}
+    print(f"{'engine':24} {'start, s':>9} {'a row, ms':>10} {'against local':>14}")
+    for name, figures in found.items():
+        ratio = figures["row"] / found["local"]["row"]
+        print(f"{name:24} {figures['start']:9.1f} {1000 * figures['row']:10.1f} {ratio:14.2f}")
+    print("all outputs are the same" if len(outputs) == 1 else "OUTPUTS DIFFER")
+    print(json.dumps({"rows": rows, "engines": found, "same": len(outputs) == 1} | _machine()))
+
+
+def _command(task: str, pair: Path, options: Sequence[str]) -> list[str]:
+    names = ["--forward", str(pair), "--device", "cpu", "--quiet"]
+    return [sys.executable, "-m", "refdec", "batch", task, *names, *options]
+
+
+def _kept(out: Path) -> int:
+    try:
+        done = json.loads((out.with_name(out.name + ".parts") / "manifest.json").read_text())["done"]
+    except OSError:
+        return 0
+    return sum(last - first + 1 for first, last in done)
+
+
+def _resident(pid: int) -> float:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((float(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS")), 0.0)
+
+
+def _machine() -> dict[str, object]:
+    return {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
+
+
+def _draw(path: Path, seen: Sequence[tuple[float, int, float]]) -> None:
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 2.6))
+    axes.plot([kept / 1e6 for _, kept, _ in seen], [size for *_, size in seen], color="#2a6f97")
+    axes.set(xlabel="rows done, millions", ylabel="resident memory, MB", ylim=(0, None))
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kinds = parser.add_subparsers(dest="kind", required=True)
+    of_memory = kinds.add_parser("memory")
+    of_memory.add_argument("--rows", type=int, default=1_000_000)
+    of_memory.add_argument("--plot", type=Path)
+    of_engines = kinds.add_parser("engines")
+    of_engines.add_argument("--rows", type=int, default=600)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        if given.kind == "memory":
+            memory(Path(name), given.rows, given.plot)
+        else:
+            engines(Path(name), given.rows)
+
+
+if __name__ == "__main__":
+    main()

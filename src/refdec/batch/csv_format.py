@@ -1,0 +1,158 @@
+"""Cells with commas or tabs between them, after a line with the names of the columns. All cells are text.
+
+Knows what a spreadsheet would take for a formula, and makes it a text.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, BinaryIO
+
+from refdec.batch.columns import Column
+from refdec.batch.row import Row
+from refdec.batch.source import Source, broken, lines, name_of
+from refdec.batch.values import text_of
+from refdec.batch.writer import Sink, Writer
+from refdec.errors import InputError
+
+COMMA, TAB = ",", "\t"
+LONGEST = 1 << 27  # characters of a cell: so a quote that never closes does not take in a whole large file
+QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what OWASP warns of
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+
+
+def table(source: Source, delimiter: str) -> tuple[list[str], Iterator[Row]]:
+    """The names of the columns, and the rows below them. Blank lines are no rows."""
+    records = _records(source, delimiter)
+    for line, cells in records:
+        names = [_checked(source, line, place, cell, cells) for place, cell in enumerate(cells, start=1)]
+        return names, _rows(names, records)
+    raise InputError(f"{name_of(source)} is empty. Its first line must have the names of the columns.")
+
+
+def read(source: Source, delimiter: str) -> Iterator[Row]:
+    yield from table(source, delimiter)[1]
+
+
+class CsvWriter(Writer):
+    """A line of names, then one record a row. A text that a spreadsheet would run gets a ' in front."""
+
+    def __init__(self, sink: Sink, columns: Sequence[Column], delimiter: str, formulas: bool) -> None:
+        super().__init__(sink)
+        self._names = [column.name for column in columns]
+        self._formulas = formulas  # are left as they are
+        self._cells = csv.writer(_Encoding(self._stream), delimiter=delimiter, lineterminator="\r\n")
+        self._cells.writerow([self._cell(name) for name in self._names])
+
+    def write(self, fields: Mapping[str, Any]) -> None:
+        self._cells.writerow([self._cell(fields.get(name)) for name in self._names])
+
+    def _cell(self, value: Any) -> str:
+        text = text_of(value)
+        if self._formulas or not text.startswith(FORMULA) or isinstance(value, int | float) or NUMBER.fullmatch(text):
+            return text
+        self.guarded += 1
+        return f"'{text}"
+
+
+class _Encoding:
+    """Takes text for a stream of bytes."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> None:
+        self._stream.write(text.encode())
+
+
+def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each record, and the line on which it begins; bytes that are no UTF-8 are lone surrogates in it."""
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
+    pending: list[str] = []  # lines of the record that is being read
+
+    def feed() -> Iterator[str]:
+        for _, line in lines(source):
+            pending.append(line.decode(errors="surrogateescape"))
+            yield pending[-1]
+
+    reader = csv.reader(feed(), delimiter=delimiter, strict=True)
+    while True:
+        first = reader.line_num + 1
+        pending.clear()
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise _torn(source, first, reader.line_num, "".join(pending), delimiter, error) from None
+        if cells is None:
+            return
+        if cells:
+            yield first, cells
+
+
+def _rows(names: list[str], records: Iterator[tuple[int, list[str]]]) -> Iterator[Row]:
+    for number, (line, cells) in enumerate(records, start=1):
+        fields, error = dict(zip(names, cells, strict=False)), ""
+        if len(cells) != len(names):
+            error = f"It has {_count(len(cells), 'cell')}, and the header has {_count(len(names), 'name')}."
+        if not _is_utf8("".join(cells)):
+            place = next(place for place, cell in enumerate(cells, start=1) if not _is_utf8(cell))
+            error = f"It is not UTF-8 (in cell {place})."
+            fields = {name: _mended(cell) for name, cell in fields.items()}
+        yield Row(number, line, fields, error)
+
+
+def _checked(source: Source, line: int, place: int, name: str, names: list[str]) -> str:
+    """A name in the header, if it is one."""
+    if not name.strip():
+        raise broken(source, line, f"name {place} in the header is empty. Give every column a name.")
+    if not _is_utf8(name):
+        raise broken(source, line, f"name {place} in the header is not UTF-8. Save the file as UTF-8.")
+    if names.index(name) + 1 != place:
+        raise broken(source, line, f"the header has the name {name!r} twice. Give every column a name of its own.")
+    return name
+
+
+def _torn(source: Source, first: int, last: int, record: str, delimiter: str, error: csv.Error) -> InputError:
+    """What is wrong with a record that begins and ends on these lines, so that nothing after it can be trusted."""
+    if "expected after" in str(error):
+        what = "text follows the closing quote of a cell. Put the cell in quotes, and each quote in it twice."
+        return broken(source, last, what)
+    if "new-line" in str(error):
+        what = "a carriage return stands alone outside quotes. Put the cell in quotes, or end lines in line feeds."
+        return broken(source, last, what)
+    line = first + record.count("\n", 0, _open_quote(record, delimiter))
+    if "unexpected end" in str(error):
+        return broken(source, line, "a quote is opened here and never closed. A quote in a cell is written twice.")
+    return broken(source, line, f"a cell of more than {LONGEST:,} characters begins here. Is its quote never closed?")
+
+
+def _open_quote(record: str, delimiter: str) -> int:
+    """Where the last cell begins of a record that does not end."""
+    place = 0
+    while True:
+        quoted = QUOTED.match(record, place)
+        if quoted is None and record.startswith('"', place):
+            return place
+        following = record.find(delimiter, quoted.end() if quoted else place)
+        if following < 0:
+            return place
+        place = following + 1
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _mended(text: str) -> str:
+    return text.encode(errors="surrogateescape").decode(errors="replace")
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,105 @@
+"""What a batch would cost on this machine: a few of its rows are worked on, and the rest is arithmetic."""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from refdec.batch.item import Item, Outcome
+from refdec.batch.job import Job
+from refdec.batch.todo import Todo
+from refdec.batch.worker import Worker
+
+ROWS = 12
+"""Rows that a CPU works on. A GPU, which takes many at once, gets its full measure of them."""
+
+SECONDS = 60.0
+"""After this long, no further row is begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What was measured, and what follows for all rows that are to be done."""
+
+    todo: int
+    measured: int
+    failed: int  # of those
+    each: float  # seconds a row
+    uncertain: float  # of that, give or take: 95 %
+    memory: int  # bytes that this process took at most
+    gpu_memory: int
+    row_bytes: float  # that a row adds to the output
+    signature: str
+
+    @property
+    def seconds(self) -> float:
+        return self.todo * self.each
+
+
+def spread(todo: Todo, rows: int, count: int) -> tuple[list[Item], int]:
+    """Items from all over the table, and how many there are in all."""
+    chosen: list[Item] = []
+    total = 0
+    for item in todo:
+        total += 1
+        if not item.error and item.number >= len(chosen) * rows / count and len(chosen) < count:
+            chosen.append(item)
+    return chosen, total
+
+
+def estimate(job: Job, todo: Todo, rows: int, batch_size: int | None) -> Estimate | None:
+    """The cost of what is to be done of a table with so many rows; nothing where there is nothing to measure."""
+    worker = Worker(job)
+    at_once = worker.reflector.inputs_at_once(batch_size)
+    chosen, total = spread(todo, rows, ROWS if at_once == 1 else 3 * at_once)
+    if not chosen:
+        return None
+    list(worker.outcomes(chosen[:1], batch_size))  # what is done once, such as compiling, is not measured
+    outcomes, times = _alone(worker, chosen) if at_once == 1 else _together(worker, chosen, batch_size)
+    each = statistics.fmean(times)
+    uncertain = 1.96 * statistics.stdev(times) / math.sqrt(len(times)) if len(times) > 1 else 0.0
+    return Estimate(
+        todo=total,
+        measured=len(outcomes),
+        failed=sum(bool(outcome.error) for outcome in outcomes),
+        each=each,
+        uncertain=uncertain,
+        memory=_peak(),
+        gpu_memory=torch.cuda.max_memory_reserved() if torch.cuda.is_available() else 0,
+        row_bytes=statistics.fmean(len(json.dumps(outcome.fields)) for outcome in outcomes),
+        signature=worker.signature,
+    )
+
+
+def _alone(worker: Worker, items: Sequence[Item]) -> tuple[list[Outcome], list[float]]:
+    outcomes: list[Outcome] = []
+    times: list[float] = []
+    for item in items:
+        began = time.perf_counter()
+        outcomes += worker.outcomes([item])
+        times.append(time.perf_counter() - began)
+        if sum(times) > SECONDS:
+            break
+    return outcomes, times
+
+
+def _together(worker: Worker, items: Sequence[Item], batch_size: int | None) -> tuple[list[Outcome], list[float]]:
+    began = time.perf_counter()
+    outcomes = list(worker.outcomes(items, batch_size))
+    return outcomes, [(time.perf_counter() - began) / len(items)]
+
+
+def _peak() -> int:
+    try:
+        import resource
+    except ImportError:  # Windows does not tell
+        return 0
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024

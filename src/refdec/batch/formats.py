@@ -1,0 +1,123 @@
+"""The formats of tables: which there are, what a file's name says, and reading and writing each of them in a stream.
+
+A row that is none is given with what is wrong with it, and reading goes on; a file that cannot be trusted any further
+is refused with its name and the place. Knows nothing of tasks, nor of what a column is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from refdec.batch import csv_format, jsonl_format, parquet_format, text_format
+from refdec.batch.columns import Column
+from refdec.batch.kinds import Kinds
+from refdec.batch.row import Row
+from refdec.batch.source import Source
+from refdec.batch.writer import Sink, Writer
+from refdec.errors import InputError
+from refdec.packed import PACKED, is_packed
+from refdec.settings import did_you_mean
+
+ENDINGS = {
+    "text": (".txt", ".text"),
+    "jsonl": (".jsonl", ".ndjson"),
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+}
+FORMATS: tuple[str, ...] = tuple(ENDINGS)
+DELIMITERS = {"csv": csv_format.COMMA, "tsv": csv_format.TAB}
+STEP = 10_000  # rows between two times that a caller is told how far it is
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What is in a table."""
+
+    rows: int  # bad ones too
+    bad: int
+    first_bad: Row | None
+    columns: tuple[Column, ...]  # in the order in which they appear
+
+
+def format_of(path: Path, given: str | None) -> str:
+    """The format of a file: as given, else by what its name ends in, compressed or not."""
+    if given is not None and given not in FORMATS:
+        raise InputError(f"There is no format {given!r}{did_you_mean(given, FORMATS)}. Formats: {', '.join(FORMATS)}.")
+    found = given or _by_name(path)
+    if found == "parquet" and is_packed(path):
+        raise InputError(f"{path} is compressed as a whole, and Parquet is compressed inside. Leave out {path.suffix}.")
+    return found
+
+
+def read(source: Source, format: str) -> Iterator[Row]:
+    """The rows of a file or of a stream, one after the other; it is opened when the first is asked for."""
+    match format:
+        case "text":
+            return text_format.read(source)
+        case "jsonl":
+            return jsonl_format.read(source)
+        case "parquet":
+            return parquet_format.read(source)
+    return csv_format.read(source, DELIMITERS[format])
+
+
+def columns(source: Source, format: str, step: Callable[[int], None] = lambda _: None) -> Look:
+    """What is in a table, read once from end to end; of Parquet only what it says about itself."""
+    if format == "parquet":
+        rows, found = parquet_format.columns(source)
+        return Look(rows, 0, None, found)
+    names, table = _table(source, format)
+    kinds = Kinds(names)
+    rows = bad = 0
+    first_bad = None
+    for row in table:
+        rows += 1
+        kinds.note(row.fields)
+        if row.error:
+            bad += 1
+            first_bad = first_bad or row
+        if rows % STEP == 0:
+            step(rows)
+    return Look(rows, bad, first_bad, kinds.columns())
+
+
+def _table(source: Source, format: str) -> tuple[Sequence[str], Iterator[Row]]:
+    """The columns that are there even where there are no rows, and the rows."""
+    match format:
+        case "text":
+            return [text_format.COLUMN], text_format.read(source)
+        case "jsonl":
+            return [], jsonl_format.read(source)
+    return csv_format.table(source, DELIMITERS[format])
+
+
+def writer(sink: Sink, format: str, columns: Sequence[Column], *, formulas: bool = False, best: str = "") -> Writer:
+    """Writes rows with these columns to a file or to a stream.
+
+    Text has one column only, the `best`. With `formulas`, cells of CSV and TSV that a spreadsheet would run stay so.
+    """
+    match format:
+        case "text":
+            return text_format.TextWriter(sink, best)
+        case "jsonl":
+            return jsonl_format.JsonlWriter(sink, columns)
+        case "parquet":
+            return parquet_format.ParquetWriter(sink, columns)
+    return csv_format.CsvWriter(sink, columns, DELIMITERS[format], formulas)
+
+
+def _by_name(path: Path) -> str:
+    """The format that a file's name says it has."""
+    plain = path.with_suffix("") if is_packed(path) else path
+    ending = plain.suffix.lower()
+    known = {ending: name for name, endings in ENDINGS.items() for ending in endings}
+    if ending in known:
+        return known[ending]
+    found = f"ends in {ending!r}{did_you_mean(ending, known)}" if ending else "has no ending"
+    raise InputError(
+        f"The format of {path} is not known: its name {found}. Names end in {', '.join(known)}, compressed also in "
+        f"{', '.join(PACKED)}. Or say which format it has: {', '.join(FORMATS)}."
+    )

@@ -1,0 +1,200 @@
+"""What is done with every row of a table: the task, its settings, the models, and the columns it reads and adds.
+
+Plain data that travels to other processes and machines, and that a manifest can tell from another job.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from refdec.batch.columns import Column
+from refdec.batch.item import Item, digest
+from refdec.batch.row import Row
+from refdec.batch.tasks import RowTask, task_named
+from refdec.choice import Wanted
+from refdec.constraints import NONE, Constraints
+from refdec.errors import InputError, SettingsError
+from refdec.fingerprint import Fingerprint
+from refdec.settings import FingerprintSettings, resolve
+
+if TYPE_CHECKING:
+    from refdec.tasks.reflector import Reflector
+
+BEST = Wanted(top=1)
+ERROR = Column("error", "text")
+RESULT = Column("result", "json")
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The models by name, as load_pair takes them: every machine that works can load them."""
+
+    forward: str | None = None
+    backward: str | None = None
+    device: str | None = None
+    precision: str | None = None
+
+    def load(self) -> Reflector:
+        from refdec.lm.pair import load_pair
+        from refdec.tasks.reflector import Reflector
+
+        return Reflector(load_pair(self.forward, self.backward, device=self.device, precision=self.precision))
+
+
+EMBEDDED = Models()
+
+
+@dataclass(frozen=True)
+class Job:
+    """One task for all rows."""
+
+    task: str
+    settings: FingerprintSettings
+    columns: tuple[str, ...]  # whose texts it reads
+    wanted: Wanted = BEST
+    constraints: Constraints = NONE
+    fingerprint: Fingerprint | None = None
+    full: bool = False  # whether the whole result gets a column, too
+    prefix: str = ""  # in front of the names of new columns
+    models: Models = EMBEDDED
+
+    def __post_init__(self) -> None:
+        if self.constraints and self.task == "score":
+            raise SettingsError("Words to keep or to avoid are for texts that are written; score writes none.")
+        if self.fingerprint is not None and self.task != "score":
+            raise InputError("A fingerprint is of one text, so only score takes one for a whole file.")
+
+    @classmethod
+    def make(
+        cls,
+        task: str,
+        settings: FingerprintSettings | str | None = None,
+        *,
+        there: Sequence[str],
+        device: str,
+        column: str | Sequence[str] = (),
+        wanted: Wanted = BEST,
+        constraints: Constraints = NONE,
+        fingerprint: Fingerprint | None = None,
+        full: bool = False,
+        prefix: str = "",
+        models: Models = EMBEDDED,
+        **changes: Any,
+    ) -> Job:
+        """What was asked for, with what was left open decided by the columns that are there and by the device."""
+        kind = task_named(task)
+        known = None if fingerprint is None else fingerprint.settings
+        named = (column,) if isinstance(column, str) else tuple(column)
+        return cls(
+            task=task,
+            settings=resolve(kind.settings_kind, settings, changes, device, known),
+            columns=choose_columns(kind, named, tuple(there), fingerprint is not None),
+            wanted=wanted,
+            constraints=constraints,
+            fingerprint=fingerprint,
+            full=full,
+            prefix=prefix,
+            models=models,
+        )
+
+    @property
+    def kind(self) -> type[RowTask[Any]]:
+        return task_named(self.task)
+
+    @property
+    def adds(self) -> tuple[Column, ...]:
+        """The columns of what comes out, the error last."""
+        return (*self.kind.adds(self.wanted.top), *([RESULT] if self.full else []), ERROR)
+
+    def table(self, carried: Sequence[Column]) -> tuple[Column, ...]:
+        """The columns of a table with those that the job adds, which must be others."""
+        added = tuple(Column(self.prefix + column.name, column.kind) for column in self.adds)
+        names = {column.name for column in carried}
+        for column in added:
+            if column.name in names:
+                raise InputError(
+                    f"The input has a column {column.name!r} already, which a new one would replace. Give new columns "
+                    "another name with a prefix, such as rd_."
+                )
+        return (*carried, *added)
+
+    def cells(self, found: dict[str, Any], error: str) -> dict[str, Any]:
+        """The new cells of a row, by the names of their columns."""
+        cells = found | {ERROR.name: error or None}
+        return {self.prefix + column.name: cells.get(column.name) for column in self.adds}
+
+    def item(self, row: Row) -> Item:
+        """The texts that the task needs of a row, or what is wrong with the row."""
+        if row.error:
+            return Item(row.number, row.line, digest((row.error,)), error=row.error)
+        texts = []
+        for name in self.columns:
+            found, problem = _text(row, name)
+            if problem:
+                return Item(row.number, row.line, digest((repr(row.fields.get(name)), problem)), error=problem)
+            texts.append(found)
+        return Item(row.number, row.line, digest(texts), tuple(texts))
+
+    def describe(self) -> dict[str, Any]:
+        """What must be the same for rows to belong together, as JSON. The models are named by what they make."""
+        return {
+            "task": self.task,
+            "settings": dict(self.settings.items()),
+            "columns": list(self.columns),
+            **dataclasses.asdict(self.wanted),
+            "constraints": self.constraints.describe() if self.constraints else "",
+            "fingerprint": "" if self.fingerprint is None else self.fingerprint.to_dict()["sha256"],
+            "full": self.full,
+            "prefix": self.prefix,
+        }
+
+
+def _text(row: Row, name: str) -> tuple[str, str]:
+    """The text in a cell, or what is wrong with it."""
+    if name not in row.fields:
+        return "", f"There is no column {name!r} in this row."
+    found = row.fields[name]
+    if found is None:
+        return "", f"The cell in column {name!r} is empty."
+    if not isinstance(found, str):
+        return "", f"The cell in column {name!r} is no text but {type(found).__name__}."
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        return "", f"The text in column {name!r} has a character in it that is none. Was it in another encoding?"
+    return found, ""
+
+
+def choose_columns(
+    kind: type[RowTask[Any]], given: tuple[str, ...], there: tuple[str, ...], known: bool
+) -> tuple[str, ...]:
+    """The columns that a task reads: those that were named, or what it finds in a table.
+
+    `known` is whether a fingerprint stands for the reference, so that only candidates are read.
+    """
+    reads = (("candidate",), ("text",)) if known else kind.reads
+    if given:
+        missing = [name for name in given if name not in there]
+        if missing:
+            raise InputError(f"There is no column {missing[0]!r} in the input. It has {_listed(there)}.")
+        if len(given) not in map(len, reads):
+            raise InputError(
+                f"{len(given)} columns were named. Name {' or '.join(map(_listed, reads))}, in that order."
+            )
+        return given
+    for names in reads:
+        if all(name in there for name in names):
+            return names
+    if len(there) == 1 and len(reads[-1]) == 1:
+        return there
+    needed = " or ".join(map(_listed, reads))
+    raise InputError(f"The input has {_listed(there)}, and {needed} is needed. Name your columns with --column.")
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    if not names:
+        return "no columns"
+    return ("column " if len(names) == 1 else "columns ") + ", ".join(names)

@@ -1,0 +1,174 @@
+"""What is done so far, on disk beside the output: outcomes in append-only files, and a manifest of what made them.
+
+A part holds the outcomes of a range of rows as JSON lines, in the order in which they came. A line that was written
+outlives the process; half a line, at the end of a part, is cut off when the run goes on. Knows rows by number only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from refdec.batch.item import Outcome
+from refdec.batch.manifest import Manifest
+from refdec.errors import InputError
+from refdec.growing import GrowingFile, lock
+
+ROWS = 10_000
+"""Of a part. One at a time is held in memory."""
+
+OPEN = 8
+"""Parts that are written to at the same time: those of rows that workers have under way."""
+
+Entry = dict[str, Any]
+
+
+class Parts:
+    """The directory of a run that is not finished, locked for as long as it is open."""
+
+    def __init__(self, home: Path, manifest: Manifest) -> None:
+        """Begin, or go on where a run of the same job stopped; another job is refused."""
+        self.home = home
+        try:
+            home.mkdir(exist_ok=True)
+            self._lock: IO[bytes] = (home / "lock").open("wb")
+        except OSError as error:
+            raise InputError(f"{home} cannot be written ({error.strerror}).") from error
+        self._open: dict[int, GrowingFile] = {}
+        try:
+            lock(self._lock, home)
+            self.manifest = Manifest.load(home) or manifest
+            self.manifest.check(manifest, home)
+            self._mend()
+            self.manifest.save(home)
+        except BaseException:
+            self._lock.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def done(self) -> Done:
+        """What is done at this moment; what is added later does not change it."""
+        return Done.at(self.home)
+
+    def add(self, outcome: Outcome) -> bool:
+        """Keep an outcome; when this returns, it outlives the process. Whether its row was not done before."""
+        if outcome.signature and self.manifest.made_by(outcome.signature):
+            self.manifest.save(self.home)
+        number = (outcome.number - 1) // ROWS
+        part = self._open.pop(number, None) or GrowingFile(_path(self.home, number))
+        self._open[number] = part  # the last one used is the last to be closed
+        if len(self._open) > OPEN:
+            self._open.pop(next(iter(self._open))).close()
+        entry: Entry = {"row": outcome.number, "input": outcome.digest}
+        entry |= {"error": outcome.error} if outcome.error else {"cells": outcome.fields}
+        part.add(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+        new = self.manifest.count(outcome.number, bool(outcome.error))
+        if self.manifest.is_old:
+            self.manifest.save(self.home)
+        return new
+
+    def close(self) -> None:
+        for part in self._open.values():
+            part.close()
+        self._open.clear()
+        if not self._lock.closed:
+            if self.home.exists():
+                self.manifest.save(self.home)
+            self._lock.close()
+
+    def remove(self) -> None:
+        """Once the output is there. In one step, so that nobody takes what is left of it for a run to go on with."""
+        self.close()
+        discard(self.home)
+
+    def _mend(self) -> None:
+        """Make every part end in a whole line, and count what is there."""
+        self.manifest.forget_counts()
+        for number in _numbers(self.home):
+            part = GrowingFile(_path(self.home, number))
+            try:
+                content = part.content()
+                whole = content.rfind(b"\n") + 1
+                if whole < len(content):
+                    part.cut(whole)
+            finally:
+                part.close()
+            for entry in _entries(_path(self.home, number), content[:whole]):
+                self.manifest.count(entry["row"], "error" in entry)
+
+
+@dataclass
+class Done:
+    """Rows that were done at some moment. Can be read in another process while the parts go on growing."""
+
+    home: Path
+    sizes: dict[int, int]  # of each part, in bytes
+    _part: int = -1
+    _entries: dict[int, Entry] = field(default_factory=dict)
+
+    @classmethod
+    def at(cls, home: Path) -> Done:
+        return cls(home, {number: _path(home, number).stat().st_size for number in _numbers(home)})
+
+    def entry(self, row: int) -> Entry | None:
+        """What became of a row; quick for rows that are asked for in their order."""
+        number = (row - 1) // ROWS
+        if number != self._part:
+            self._part, self._entries = number, {}
+            if number in self.sizes:
+                path = _path(self.home, number)
+                with path.open("rb") as file:
+                    content = file.read(self.sizes[number])
+                self._entries = {entry["row"]: entry for entry in _entries(path, content)}
+        return self._entries.get(row)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"home": self.home, "sizes": self.sizes, "_part": -1, "_entries": {}}
+
+
+def discard(home: Path) -> None:
+    """Remove a directory of parts so that no half of it is ever seen under its name."""
+    away = home.with_name(home.name + ".old")
+    try:
+        shutil.rmtree(away, ignore_errors=True)
+        if home.exists():
+            os.replace(home, away)
+        shutil.rmtree(away, ignore_errors=True)
+    except OSError as error:
+        raise InputError(f"{home} cannot be removed ({error.strerror}).") from error
+
+
+def _path(home: Path, number: int) -> Path:
+    return home / f"part-{number:07d}.jsonl"
+
+
+def _numbers(home: Path) -> list[int]:
+    return sorted(int(path.stem.removeprefix("part-")) for path in home.glob("part-*.jsonl"))
+
+
+def _entries(path: Path, content: bytes) -> Iterator[Entry]:
+    if not content:
+        return
+    for number, line in enumerate(content.removesuffix(b"\n").split(b"\n"), start=1):
+        try:
+            entry = json.loads(line)
+            yield {"row": int(entry["row"]), "input": str(entry["input"]), **entry}
+        except (ValueError, KeyError, TypeError):
+            raise InputError(
+                f"{path}, line {number} is damaged. Remove that file to have its rows made again, or begin anew with "
+                "--no-resume."
+            ) from None

@@ -1,0 +1,381 @@
+"""The engine of many workers: Ray Data leads items to actors that each hold a pair, on this machine or on a cluster.
+
+One task reads the items, on the machine where the run began, and never far ahead of the workers. On a cluster refdec is
+installed on every node, and models are the pair that comes with it, hub ids, or paths that every node sees. A worker or
+a reader that dies is replaced; no row is lost and none comes twice, because items come the same way whenever they are
+gone through. Knows nothing of files and tasks.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import logging
+import os
+import socket
+import sys
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import ExitStack, chdir, closing, contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from refdec.batch.item import Item, Outcome
+from refdec.errors import ModelError, SettingsError
+
+if TYPE_CHECKING:
+    from refdec.batch.job import Job
+    from refdec.batch.todo import Todo
+    from refdec.batch.worker import Worker
+
+CPUS = 2
+"""Cores of a worker without a GPU: the two models of a pair run side by side."""
+
+WAVE, WAVES = 48, 3
+"""Rows that a GPU computes together, and how many times as many a chunk has, so that it does not run dry."""
+
+CHUNK = 8
+"""Rows of a chunk where there is no GPU. Chunks that are under way when a run breaks off are made again."""
+
+STORE = 512 << 20
+"""Bytes of memory in which chunks wait, where Ray is our own."""
+
+PATIENCE = 5.0
+"""Seconds that a cluster may take to answer at all."""
+
+GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+"""How a client of Ray begins. The head answers in kind; the dashboard, whose port is soon mistaken for it, does not."""
+
+ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what Ray's processes have to say stays in their log files
+    "RAY_DATA_DOWNSTREAM_CAPACITY_OBJECT_STORE_BUDGET_UTIL_THRESHOLD": "0",  # the reader waits however little there is
+}
+"""What Ray takes from the environment alone, when it is imported."""
+
+Record = TypeVar("Record", Item, Outcome)
+
+
+class Hands(Protocol):
+    """What an actor has of ours: something that makes outcomes of items."""
+
+    def outcomes(self, items: Iterable[Item], batch_size: int | None) -> Iterator[Outcome]: ...
+
+
+@contextmanager
+def cluster(address: str | None = None) -> Iterator[Cluster]:
+    """A Ray to work with: our own, on this machine and for this time alone, or that at `auto` or `host:port`.
+
+    Where this process has joined one already, that is it, and it stays.
+    """
+    ray = _import_ray()
+    joined = ray.is_initialized()
+    try:
+        if not joined:
+            _connect(ray, address)
+        with ExitStack() as runs:
+            yield Cluster(ray, runs, own=not joined and address is None)
+    finally:
+        if joined:
+            gc.collect()  # actors end when nothing refers to them, and a run that failed refers to itself
+        else:
+            ray.shutdown()
+
+
+class Cluster:
+    """Where runs are spread over workers."""
+
+    def __init__(self, ray: Any, runs: ExitStack, own: bool) -> None:
+        self._ray, self._runs, self._own = ray, runs, own
+        self._resources: Mapping[str, float] = ray.cluster_resources()
+
+    @property
+    def device(self) -> str:
+        """The kind of device that workers have."""
+        return "cuda" if self._resources.get("GPU", 0) >= 1 else "cpu"
+
+    def outcomes(
+        self,
+        job: Job,
+        todo: Todo,
+        *,
+        workers: int | None = None,
+        cpus: float | None = None,
+        batch_size: int | None = None,
+    ) -> Iterator[Outcome]:
+        """What becomes of each item, in the order in which workers are done.
+
+        There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one. A GPU
+        computes `batch_size` rows together.
+        """
+        device = job.models.device
+        gpus = device is None or device.startswith("cuda")
+        return self.spread(partial(_worker, job), todo, workers=workers, cpus=cpus, batch_size=batch_size, gpus=gpus)
+
+    def spread(
+        self,
+        make: Callable[[Fleet], Hands],
+        todo: Iterable[Item],
+        *,
+        workers: int | None = None,
+        cpus: float | None = None,
+        batch_size: int | None = None,
+        gpus: bool = True,
+    ) -> Iterator[Outcome]:
+        """The same with whatever `make` makes in each actor. `gpus`: whether it could use one."""
+        for name, value in {"workers": workers, "cpus": cpus, "batch_size": batch_size}.items():
+            if value is not None and not value > 0:
+                raise SettingsError(f"{name} is {value}; it must be more than 0.")
+        fleet = Fleet.of(self._resources, workers, cpus, gpus, self._own)
+        run = self._run(make, todo, fleet, batch_size)
+        self._runs.callback(run.close)  # before Ray is gone, whoever else still holds it
+        return run
+
+    def _run(
+        self, make: Callable[[Fleet], Hands], todo: Iterable[Item], fleet: Fleet, batch_size: int | None
+    ) -> Generator[Outcome, None, None]:
+        with _plain_errors(self._ray), closing(_chunks(self._ray, make, todo, fleet, batch_size)) as chunks:
+            for chunk in chunks:
+                yield from _unpack(Outcome, chunk)
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """How many workers there are, and what each of them has."""
+
+    workers: int
+    cpus: float
+    gpu: bool
+
+    @classmethod
+    def of(cls, there: Mapping[str, float], workers: int | None, cpus: float | None, gpus: bool, own: bool) -> Fleet:
+        """What a Ray holds. A cluster may grow, so more can be asked of it than is there; not so of this machine."""
+        cores, cards = there.get("CPU", 0.0), int(there.get("GPU", 0.0)) if gpus else 0
+        if cards:
+            fleet = cls(workers or cards, cpus or 1, True)
+        else:
+            share = cores / (workers or 1) if own else float(CPUS)
+            cpus = cpus or min(CPUS, int(share) if share > 1 else share)
+            fleet = cls(workers or max(1, int(cores // cpus)), cpus, False)
+        if own and fleet.workers * fleet.cpus > cores:
+            raise SettingsError(
+                f"Workers: {fleet.workers} with {fleet.cpus:g} CPU cores each exceed the {cores:g} cores of this "
+                "machine. Take fewer workers, or fewer cores for each."
+            )
+        if own and cards and fleet.workers > cards:
+            raise SettingsError(f"Workers: {fleet.workers} are more than the {cards} GPUs of this machine. Take fewer.")
+        return fleet
+
+    def chunk(self, batch_size: int | None) -> int:
+        """How many rows go to a worker at a time."""
+        return WAVES * (batch_size or WAVE) if self.gpu else batch_size or CHUNK
+
+
+def _worker(job: Job, fleet: Fleet) -> Worker:
+    """On the GPU that Ray gave, the only one that the process sees; otherwise with no more threads than cores."""
+    import torch
+
+    from refdec.batch.worker import Worker
+
+    if fleet.gpu:
+        return Worker(replace(job, models=replace(job.models, device="cuda")))
+    torch.set_num_threads(max(1, int(fleet.cpus)))
+    return Worker(job)
+
+
+def _import_ray() -> Any:
+    """Ray, told to keep quiet before it says anything."""
+    if "ray" not in sys.modules:
+        for name, value in ENVIRONMENT.items():
+            os.environ.setdefault(name, value)
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise ModelError("The Ray engine needs a package that is not installed: pip install 'refdec[ray]'.") from None
+    warnings.filterwarnings("ignore", module=r"ray\.")
+    for handler in logging.getLogger("ray.data").handlers:
+        if handler.name == "console":
+            handler.setLevel(logging.CRITICAL + 1)
+    return ray
+
+
+def _connect(ray: Any, address: str | None) -> None:
+    where: dict[str, Any] = {"address": "local", "include_dashboard": False, "object_store_memory": STORE}
+    if address is not None:
+        check_address(address)
+        where = {"address": address}
+    try:
+        with _hushed():
+            ray.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = str(error).strip().partition("\n")[0]
+        if address is None:
+            raise ModelError(f"Ray could not be started: {reason}") from error
+        raise SettingsError(f"There is no Ray cluster to join at {address}: {reason}") from error
+
+
+def check_address(address: str) -> None:
+    """Refuse at once what Ray would try for minutes."""
+    if address == "auto":
+        return
+    if "://" in address:
+        raise SettingsError(
+            f"Through {address} a cluster cannot read the files of this machine. Run this on a machine of the cluster, "
+            "and give auto or the host:port of its head."
+        )
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise SettingsError(f"The address {address} is neither auto nor host:port, such as 10.0.0.1:6379.")
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE) as line:
+            line.sendall(GREETING)
+            answer = line.recv(9)
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SettingsError(f"No Ray cluster answers at {address} ({reason}). Does its head run there?") from None
+    if answer[3:4] != b"\4":
+        raise SettingsError(f"What answers at {address} is no Ray cluster. Its head has another port, usually 6379.")
+
+
+@contextmanager
+def _hushed() -> Iterator[None]:
+    """While Ray starts: its part in C++ writes past Python, and only asks the environment how much, and says so."""
+    name = "RAY_BACKEND_LOG_LEVEL"
+    before = os.environ.get(name)
+    os.environ.setdefault(name, "fatal")
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+        if before is None:
+            del os.environ[name]
+
+
+def _chunks(
+    ray: Any, make: Callable[[Fleet], Hands], todo: Iterable[Item], fleet: Fleet, batch_size: int | None
+) -> Generator[Any, None, None]:
+    """Outcomes as they come in, a chunk at a time.
+
+    A row of the dataset is a chunk. Ray Data would gather small rows to blocks of many megabytes, and give nothing on
+    before; with a row to a block, chunks go to workers and come back by themselves, as large as we made them.
+    """
+    context = ray.data.DataContext.get_current().copy()
+    context.target_max_block_size = 1
+    context.enable_progress_bars = False
+    context.raise_original_map_exception = True
+    context.execution_options.preserve_order = False
+    with ray.data.DataContext.current(context):
+        # The reader needs no core of its own: workers may have taken them all.
+        items = ray.data.read_datasource(_source(ray, todo, fleet.chunk(batch_size)), num_cpus=0, override_num_blocks=1)
+        made = items.map_batches(
+            _Actor,
+            fn_constructor_args=(make, fleet, batch_size),
+            batch_size=1,
+            batch_format="pyarrow",
+            # One chunk that is worked on, and one that is there when it is done.
+            compute=ray.data.ActorPoolStrategy(size=fleet.workers, max_tasks_in_flight_per_actor=2),
+            num_cpus=fleet.cpus,
+            num_gpus=1 if fleet.gpu else None,
+        )
+    # Fetching ahead would hold a chunk back until the next one is there.
+    yield from made.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+
+
+def _source(ray: Any, todo: Iterable[Item], size: int) -> Any:
+    """A datasource that reads in one task, on this machine and from this directory."""
+    from ray.data.block import BlockMetadata
+
+    home = Path.cwd()
+
+    def read() -> Iterator[Any]:
+        try:
+            with chdir(home):
+                items = iter(todo)
+                while chunk := list(islice(items, size)):
+                    yield _pack(Item, chunk)
+        except Exception as error:
+            raise _Raised(error) from None
+
+    class Items(ray.data.Datasource):  # type: ignore[misc]
+        supports_distributed_reads = False
+
+        def estimate_inmemory_data_size(self) -> None:
+            """It is not known."""
+
+        def get_read_tasks(self, *_: Any, **__: Any) -> list[Any]:
+            nothing_known = BlockMetadata(num_rows=None, size_bytes=None, input_files=None, exec_stats=None)
+            return [ray.data.ReadTask(read, nothing_known)]
+
+    return Items()
+
+
+class _Actor:
+    """A worker in a process of its own."""
+
+    def __init__(self, make: Callable[[Fleet], Hands], fleet: Fleet, batch_size: int | None) -> None:
+        self._batch_size = batch_size
+        self._problem: Exception | None = None
+        try:
+            self._hands = make(fleet)
+        except Exception as error:
+            self._problem = error  # raised when there is work: of a constructor, Ray would only hand on the text
+
+    def __call__(self, chunk: Any) -> Any:
+        try:
+            if self._problem is not None:
+                raise self._problem
+            return _pack(Outcome, self._hands.outcomes(_unpack(Item, chunk), self._batch_size))
+        except Exception as error:
+            raise _Raised(error) from None
+
+
+class _Raised(Exception):  # noqa: N818
+    """Carries what was raised to the process that waits for it. Ray writes into the message of all others."""
+
+
+@contextmanager
+def _plain_errors(ray: Any) -> Iterator[None]:
+    """What went wrong in another process, as if it had been in this one."""
+    try:
+        yield
+    except (ray.exceptions.RayError, ray.data.exceptions.ExecutionTimeoutError) as error:
+        error.__traceback__ = error.__context__ = None  # frames in which the run is still alive
+        cause = getattr(error, "cause", error)
+        if isinstance(cause, _Raised):
+            raise cause.args[0] from None
+        raise ModelError(f"The run failed on Ray's side: {str(cause).strip()}") from error
+
+
+def _pack(kind: type[Record], records: Iterable[Record]) -> Any:
+    """A table of one row, whose cells list a field of all records."""
+    import pyarrow as pa
+
+    text = pa.string()
+    types = {"int": pa.int64(), "str": text, "tuple[str, ...]": pa.list_(text), "dict[str, Any]": text}
+    schema = pa.schema({field.name: pa.list_(types[str(field.type)]) for field in fields(kind)})
+    cells: dict[str, list[Any]] = {name: [] for name in schema.names}
+    for record in records:
+        for name, values in cells.items():
+            value = getattr(record, name)
+            values.append(json.dumps(value) if isinstance(value, dict) else value)
+    return pa.table({name: [values] for name, values in cells.items()}, schema=schema)
+
+
+def _unpack(kind: type[Record], table: Any) -> Iterator[Record]:
+    for row in table.to_pylist():
+        for values in zip(*row.values(), strict=True):
+            cells = dict(zip(row, values, strict=True))
+            if kind is Item:
+                cells["texts"] = tuple(cells["texts"])
+            else:
+                cells["fields"] = json.loads(cells["fields"])
+            yield kind(**cells)

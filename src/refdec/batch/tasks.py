@@ -1,0 +1,221 @@
+"""The four tasks as a batch sees them: the columns each reads, the columns it adds, and what it does with one row.
+
+Knows rows as texts and results as cells; nothing of files or processes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+
+from refdec.batch.columns import Column
+from refdec.choice import Wanted, choose, choose_fillings
+from refdec.constraints import NONE, Constraints
+from refdec.errors import InputError, SettingsError
+from refdec.fingerprint import Fingerprint
+from refdec.lm.pair import Pair
+from refdec.results import InfillResult, ParaphraseResult
+from refdec.settings import (
+    FingerprintSettings,
+    InfillSettings,
+    ParaphraseSettings,
+    RewriteSettings,
+    ScoreSettings,
+    did_you_mean,
+)
+from refdec.tasks.infill import infill, split_blanks
+from refdec.tasks.paraphrase import paraphrase
+from refdec.tasks.rewrite import rewrite, split_document
+from refdec.tasks.score import score
+from refdec.tasks.yardstick import Yardsticks
+
+Cells = dict[str, Any]
+Chosen = TypeVar("Chosen", bound=FingerprintSettings)
+
+
+class RowTask(ABC, Generic[Chosen]):
+    """What is done with every row. Made once for a pair of models; rows are worked on side by side."""
+
+    settings_kind: ClassVar[type[FingerprintSettings]]
+    best: ClassVar[str]  # the column with the text that one would take if one could take only one
+    reads: ClassVar[tuple[tuple[str, ...], ...]]  # sets of columns that it can work on, the first that is there
+    example: ClassVar[str]  # of a text in the last of them
+
+    def __init__(
+        self,
+        pair: Pair,
+        settings: Chosen,
+        wanted: Wanted,
+        constraints: Constraints = NONE,
+        fingerprint: Fingerprint | None = None,
+    ) -> None:
+        self._pair, self._settings, self._wanted, self._constraints = pair, settings, wanted, constraints
+        if fingerprint is not None:
+            raise InputError("A fingerprint is of one text, so only score takes one for a whole file.")
+
+    @classmethod
+    @abstractmethod
+    def adds(cls, top: int) -> list[Column]:
+        """The columns that it fills."""
+
+    @abstractmethod
+    async def cells(self, texts: Sequence[str], full: bool) -> Cells:
+        """A row's texts in, its new cells out; with `full`, the whole result in a cell of its own."""
+
+
+class ParaphraseRows(RowTask[ParaphraseSettings]):
+    settings_kind = ParaphraseSettings
+    best = "paraphrase"
+    reads = (("text",),)
+    example = "How do I learn to cook?"
+
+    @classmethod
+    def adds(cls, top: int) -> list[Column]:
+        return [*_ranked(cls.best, "relative", "novelty", "confidence", top=top), Column("note", "text")]
+
+    async def cells(self, texts: Sequence[str], full: bool) -> Cells:
+        found = await paraphrase(self._pair, texts[0], self._settings, constraints=self._constraints)
+        return _paraphrase_cells(self.best, found, self._wanted) | ({"result": found.to_dict()} if full else {})
+
+
+class RewriteRows(RowTask[RewriteSettings]):
+    settings_kind = RewriteSettings
+    best = "rewritten"
+    reads = (("left", "span", "right"), ("text",))
+    example = "It was late. [[We were very tired.]] So we left."
+
+    @classmethod
+    def adds(cls, top: int) -> list[Column]:
+        ranked = _ranked("rewriting", "relative", "novelty", "confidence", top=top)
+        return [Column(cls.best, "text"), *ranked, Column("note", "text")]
+
+    async def cells(self, texts: Sequence[str], full: bool) -> Cells:
+        left, span, right = texts if len(texts) == 3 else split_document(texts[0])
+        found = await rewrite(self._pair, left, span, right, self._settings, constraints=self._constraints)
+        chosen, _ = choose(found, self._wanted)
+        best = next((item for item in chosen if not item.copy), None)
+        cells = {self.best: None if best is None else found.in_place(best)}
+        return (
+            cells | _paraphrase_cells("rewriting", found, self._wanted) | ({"result": found.to_dict()} if full else {})
+        )
+
+
+class InfillRows(RowTask[InfillSettings]):
+    settings_kind = InfillSettings
+    best = "filled"
+    reads = (("left", "right"), ("text",))
+    example = "She missed the bus. ___ She was late for work."
+
+    @classmethod
+    def adds(cls, top: int) -> list[Column]:
+        ranked = _ranked("filling", "score", "passes", top=top)
+        return [Column(cls.best, "text"), *ranked, Column("note", "text")]
+
+    async def cells(self, texts: Sequence[str], full: bool) -> Cells:
+        parts = list(texts) if len(texts) == 2 else split_blanks(texts[0])
+        if len(parts) > 2 and self._wanted.top > 1:
+            raise InputError(f"There are {len(parts) - 1} gaps in the text. With --top above 1, give one gap a row.")
+        results: list[InfillResult] = []
+        left = parts[0]
+        for right in parts[1:]:  # each sees what the ones before it were filled with
+            results.append(await infill(self._pair, left, right, self._settings, constraints=self._constraints))
+            left = results[-1].filled
+        cells = _filling_cells(results, self._wanted)
+        return cells | ({"result": [found.to_dict() for found in results]} if full else {})
+
+
+class ScoreRows(RowTask[ScoreSettings]):
+    settings_kind = ScoreSettings
+    best = "scaled"
+    reads = (("reference", "candidate"),)
+    example = "The train came late."
+    numbers = ("scaled", "scaled_low", "scaled_high", "relative", "relative_low", "relative_high", "score", "span")
+
+    def __init__(
+        self,
+        pair: Pair,
+        settings: ScoreSettings,
+        wanted: Wanted,
+        constraints: Constraints = NONE,
+        fingerprint: Fingerprint | None = None,
+    ) -> None:
+        super().__init__(pair, settings, wanted, constraints)
+        self._fingerprint = fingerprint
+        self._yardsticks = Yardsticks(pair, settings, fingerprint)
+
+    @classmethod
+    def adds(cls, top: int) -> list[Column]:  # noqa: ARG003
+        return [Column(name, "number") for name in cls.numbers]
+
+    async def cells(self, texts: Sequence[str], full: bool) -> Cells:
+        reference, candidate = (None, texts[0]) if self._fingerprint is not None else texts
+        (found,) = await score(
+            self._pair,
+            reference,
+            [candidate],
+            self._settings,
+            fingerprint=self._fingerprint,
+            yardsticks=self._yardsticks,
+        )
+        content = found.to_dict()
+        return {name: content[name] for name in self.numbers} | ({"result": content} if full else {})
+
+
+TASKS: dict[str, type[RowTask[Any]]] = {
+    "paraphrase": ParaphraseRows,
+    "infill": InfillRows,
+    "rewrite": RewriteRows,
+    "score": ScoreRows,
+}
+
+
+def task_named(name: str) -> type[RowTask[Any]]:
+    if name not in TASKS:
+        raise SettingsError(f"There is no task {name!r}{did_you_mean(name, TASKS)}. Tasks: {', '.join(TASKS)}.")
+    return TASKS[name]
+
+
+KINDS = {"passes": "boolean"}
+
+
+def _ranked(text: str, *others: str, top: int) -> list[Column]:
+    """A text with what is known of it, once for each rank: paraphrase, relative, paraphrase_2, relative_2."""
+    return [
+        Column(_at(name, rank), "text" if name == text else KINDS.get(name, "number"))
+        for rank in range(1, top + 1)
+        for name in (text, *others)
+    ]
+
+
+def _at(name: str, rank: int) -> str:
+    return name if rank == 1 else f"{name}_{rank}"
+
+
+def _paraphrase_cells(name: str, found: ParaphraseResult, wanted: Wanted) -> Cells:
+    """The best that are no copies of the source, and what must be said about them."""
+    chosen, note = choose(found, wanted)
+    cells: Cells = {}
+    for rank, item in enumerate((item for item in chosen if not item.copy), start=1):
+        content = item.to_dict()
+        cells[_at(name, rank)] = item.text
+        cells |= {_at(other, rank): content[other] for other in ("relative", "novelty", "confidence")}
+    return cells | ({"note": note} if note else {})
+
+
+def _filling_cells(results: Sequence[InfillResult], wanted: Wanted) -> Cells:
+    """Of one gap the best fillings; of several gaps the best of each, with ___ between them."""
+    if len(results) == 1:
+        chosen, note = choose_fillings(results[0], wanted)
+        ranked = [(item.text, item.score, item.passes) for item in chosen]
+    else:
+        best, notes = zip(*(choose_fillings(found, wanted) for found in results), strict=True)
+        firsts = [items[0] for items in best if items]
+        note = " ".join(dict.fromkeys(filter(None, notes)))
+        texts = " ___ ".join(item.text for item in firsts)
+        whole = len(firsts) == len(results)
+        ranked = [(texts, sum(item.score for item in firsts), all(item.passes for item in firsts))] if whole else []
+    cells: Cells = {"filled": results[-1].filled} if ranked else {}
+    for rank, (text, value, passes) in enumerate(ranked, start=1):
+        cells |= {_at("filling", rank): text, _at("score", rank): round(value, 4), _at("passes", rank): passes}
+    return cells | ({"note": note} if note else {})

@@ -1,0 +1,40 @@
+"""Plain text: one text a line, in a column of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from refdec.batch.row import Row
+from refdec.batch.source import Source, lines
+from refdec.batch.values import text_of
+from refdec.batch.writer import Sink, Writer
+
+COLUMN = "text"
+BREAK = re.compile(r"\r\n|\r|\n")
+
+
+def read(source: Source) -> Iterator[Row]:
+    """Every line is a row, empty ones too: so what is written stands on the same lines."""
+    for number, line in lines(source):
+        content = line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
+        try:
+            yield Row(number, number, {COLUMN: content.decode()})
+        except UnicodeDecodeError as error:
+            yield Row(number, number, {COLUMN: content.decode(errors="replace")}, not_utf8(error))
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    return f"It is not UTF-8 (byte {error.start + 1:,} of the line is 0x{error.object[error.start]:02x})."
+
+
+class TextWriter(Writer):
+    """One line a row: the text of one column, its line breaks as spaces."""
+
+    def __init__(self, sink: Sink, column: str) -> None:
+        super().__init__(sink)
+        self._column = column
+
+    def write(self, fields: Mapping[str, Any]) -> None:
+        self._stream.write(BREAK.sub(" ", text_of(fields.get(self._column))).encode() + b"\n")

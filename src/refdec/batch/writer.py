@@ -1,0 +1,62 @@
+"""What every writer of rows has in common: a file or a stream that was open before, and how it is let go of.
+
+Errors of the disk or the pipe are raised as they are, once. Knows no format.
+"""
+
+from __future__ import annotations
+
+import io
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+
+from refdec.packed import open_packing
+
+Sink = Path | BinaryIO
+
+
+class Writer(ABC):
+    """Takes rows, in order. What it has written is whole once it is closed."""
+
+    guarded = 0  # cells that a spreadsheet would have run, and that got a ' in front
+
+    def __init__(self, sink: Sink) -> None:
+        self._owned = True
+        self._stream: BinaryIO
+        if isinstance(sink, Path):
+            self._stream = open_packing(sink)
+        elif isinstance(sink, io.FileIO):  # may take less than it is given, as an unbuffered standard output does
+            self._stream = open(sink.fileno(), "wb", closefd=False)  # noqa: SIM115
+        else:
+            self._stream = sink
+            self._owned = False
+
+    @abstractmethod
+    def write(self, fields: Mapping[str, Any]) -> None:
+        """Write a row by the names of its columns; what is missing is null."""
+
+    def flush(self) -> None:
+        """Pass on what was written, so that who reads from a pipe sees it; a compressed file keeps a part for later."""
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Finish; a stream that was open before stays open."""
+        if self._owned:
+            self._stream.close()
+        elif not self._stream.closed:
+            self._stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.close()
+            return
+        with suppress(Exception):  # the error that is under way tells why
+            self.close()

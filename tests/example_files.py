@@ -1,0 +1,31 @@
+"""The files that examples in help texts and pages name, with a few rows each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from refdec import Reflector
+
+FILES = {
+    "questions.txt": "Is it far?\nWhy do people sing?\n",
+    "questions.csv": 'id,question\n1,Is it far?\n2,"Why do people, or birds, sing?"\n',
+    "questions.jsonl": '{"id": 1, "question": "Is it far?"}\n{"id": 2, "question": "Why do people sing?"}\n',
+    "gaps.txt": "It was dark. ___ We got wet.\n",
+    "stories.jsonl": '{"left": "It was dark.", "right": "We got wet."}\n',
+    "stories.csv": "before,after\nIt was dark.,We got wet.\n",
+    "spans.txt": "It was late. [[We were tired.]] So we left.\n",
+    "spans.csv": "document\nIt was late. [[We were tired.]] So we left.\n",
+    "pairs.tsv": "reference\tcandidate\nIt rained.\tIt was raining.\n",
+    "translations.csv": "human,system\nIt rained.,It was raining.\n",
+}
+
+
+def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflector) -> None:
+    """Those that the examples name."""
+    named = " ".join(examples)
+    for name, content in FILES.items():
+        if name in named:
+            (folder / name).write_text(content)
+    if "--fingerprint cook.json" in named:
+        reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")

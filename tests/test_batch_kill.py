@@ -1,0 +1,17 @@
+"""kill -9 at random moments costs only the rows under way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kills import kill_and_resume
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_a_killed_batch_resumes_without_loss_or_repeat(engine: str, small_pair: Path, tmp_path: Path) -> None:
+    options = ("--engine", "ray", "--workers", "2", "--cpus", "1") if engine == "ray" else ()
+    found = kill_and_resume(tmp_path, small_pair, rows=60, kills=3, options=options)
+    assert found.same
+    assert sorted(found.rows_at_kills) == list(found.rows_at_kills)
