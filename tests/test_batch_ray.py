@@ -33,7 +33,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning:ray"),
 ]
 
-WORKERS: dict[str, Any] = {"workers": 2, "cpus": 0.5, "gpus": False}
+ONE: dict[str, Any] = {"workers": 1, "cpus": 0.5, "gpus": False}
+TWO = ONE | {"workers": 2}
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,14 @@ def is_gone(process: int) -> bool:
 def test_items_come_back_as_outcomes_whatever_is_in_them(cluster: Cluster) -> None:
     texts = ['"quoted"\r\n', "tab\tand\0nothing", "", " 語 👩‍👩‍👧 é ", "x" * 100_000]
     items = [Item(3**30, 7, "a digest", tuple(texts)), Item(5, 9, "", (), "There is no text."), Item(6, 10, "of none")]
-    made = sorted(cluster.spread(Pretender, items, batch_size=2, **WORKERS), key=lambda outcome: outcome.line)
+    made = sorted(cluster.spread(Pretender, items, batch_size=2, **ONE), key=lambda outcome: outcome.line)
     for item, outcome in zip(items, made, strict=True):
         fields = {"texts": list(item.texts), "process": outcome.fields["process"]}
         assert outcome == Outcome(item.number, item.line, item.digest, fields, item.error, "batches of 2")
 
 
 def test_no_items_are_no_outcomes(cluster: Cluster) -> None:
-    assert list(cluster.spread(Pretender, [], **WORKERS)) == []
+    assert list(cluster.spread(Pretender, [], **ONE)) == []
 
 
 def test_rows_are_what_one_worker_makes_of_them(
@@ -135,7 +136,7 @@ def test_rows_are_what_one_worker_makes_of_them(
 
 
 def test_a_killed_worker_costs_no_row_and_gives_none_twice(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
-    run = cluster.spread(partial(Pretender, seconds=0.01), Numbers(300), **WORKERS)
+    run = cluster.spread(partial(Pretender, seconds=0.01), Numbers(300), **TWO)
     first = [next(run) for _ in range(30)]
     killed = first[-1].fields["process"]
     os.kill(killed, signal.SIGKILL)
@@ -146,7 +147,7 @@ def test_a_killed_worker_costs_no_row_and_gives_none_twice(cluster: Cluster, cap
 
 def test_a_killed_reader_costs_no_row_and_gives_none_twice(cluster: Cluster, tmp_path: Path) -> None:
     told, gate = tmp_path / "told", tmp_path / "gate"
-    run = cluster.spread(Pretender, Numbers(160, told, gate), **WORKERS)
+    run = cluster.spread(Pretender, Numbers(160, told, gate), **TWO)
     first = next(run)
     wait_until(lambda: len(told.read_text().split()) >= 80)
     (reader,) = set(told.read_text().split())
@@ -158,7 +159,7 @@ def test_a_killed_reader_costs_no_row_and_gives_none_twice(cluster: Cluster, tmp
 
 def test_the_reader_waits_for_the_workers(cluster: Cluster, tmp_path: Path) -> None:
     told = tmp_path / "told"
-    run = cluster.spread(partial(Pretender, seconds=0.05), Numbers(100_000, told), workers=1, cpus=0.5, gpus=False)
+    run = cluster.spread(partial(Pretender, seconds=0.05), Numbers(100_000, told), **ONE)
     ahead = [told.stat().st_size // 10 - done for done, _ in zip(range(80), run, strict=False)]
     assert ahead[-1] < ahead[0] + 150  # in this time, 500 and more could be read
     run.close()  # type: ignore[attr-defined]
@@ -182,13 +183,13 @@ def test_what_goes_wrong_elsewhere_is_raised_here_as_it_is(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(kind) as raised:
-        list(cluster.spread(make, Numbers(40, problem=problem), **WORKERS))
+        list(cluster.spread(make, Numbers(40, problem=problem), **ONE))
     assert (type(raised.value), str(raised.value)) == (kind, message)
     assert capfd.readouterr() == ("", "")
 
 
 def test_workers_end_when_nobody_goes_on(cluster: Cluster) -> None:
-    run = cluster.spread(partial(Pretender, seconds=0.02), Numbers(100_000), **WORKERS)
+    run = cluster.spread(partial(Pretender, seconds=0.02), Numbers(100_000), **ONE)
     worker = next(run).fields["process"]
     run.close()  # type: ignore[attr-defined]
     wait_until(partial(is_gone, worker))
@@ -199,10 +200,10 @@ def elsewhere(address: str | None) -> tuple[str, int]:
     script = f"""if True:
         from functools import partial
         from refdec.batch import ray_engine
-        from tests.test_batch_ray import WORKERS, Numbers, Pretender
+        from tests.test_batch_ray import ONE, Numbers, Pretender
 
         with ray_engine.cluster({address!r}) as cluster:
-            run = cluster.spread(partial(Pretender, seconds=0.01), Numbers(10_000), **WORKERS)
+            run = cluster.spread(partial(Pretender, seconds=0.01), Numbers(10_000), **ONE)
             print(cluster.device, next(run).fields["process"])
     """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
@@ -222,7 +223,7 @@ def test_a_cluster_is_joined_and_stays(cluster: Cluster) -> None:
 
     _, worker = elsewhere(ray.get_runtime_context().gcs_address)
     wait_until(partial(is_gone, worker))
-    assert len(list(cluster.spread(Pretender, Numbers(8), workers=1))) == 8
+    assert len(list(cluster.spread(Pretender, Numbers(8), **ONE))) == 8
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 from refdec.batch.columns import Column
@@ -40,7 +41,6 @@ class RowTask(ABC, Generic[Chosen]):
     settings_kind: ClassVar[type[FingerprintSettings]]
     best: ClassVar[str]  # the column with the text that one would take if one could take only one
     reads: ClassVar[tuple[tuple[str, ...], ...]]  # sets of columns that it can work on, the first that is there
-    example: ClassVar[str]  # of a text in the last of them
 
     def __init__(
         self,
@@ -51,8 +51,7 @@ class RowTask(ABC, Generic[Chosen]):
         fingerprint: Fingerprint | None = None,
     ) -> None:
         self._pair, self._settings, self._wanted, self._constraints = pair, settings, wanted, constraints
-        if fingerprint is not None:
-            raise InputError("A fingerprint is of one text, so only score takes one for a whole file.")
+        self._fingerprint = fingerprint
 
     @classmethod
     @abstractmethod
@@ -68,7 +67,6 @@ class ParaphraseRows(RowTask[ParaphraseSettings]):
     settings_kind = ParaphraseSettings
     best = "paraphrase"
     reads = (("text",),)
-    example = "How do I learn to cook?"
 
     @classmethod
     def adds(cls, top: int) -> list[Column]:
@@ -83,7 +81,6 @@ class RewriteRows(RowTask[RewriteSettings]):
     settings_kind = RewriteSettings
     best = "rewritten"
     reads = (("left", "span", "right"), ("text",))
-    example = "It was late. [[We were very tired.]] So we left."
 
     @classmethod
     def adds(cls, top: int) -> list[Column]:
@@ -105,7 +102,6 @@ class InfillRows(RowTask[InfillSettings]):
     settings_kind = InfillSettings
     best = "filled"
     reads = (("left", "right"), ("text",))
-    example = "She missed the bus. ___ She was late for work."
 
     @classmethod
     def adds(cls, top: int) -> list[Column]:
@@ -129,20 +125,12 @@ class ScoreRows(RowTask[ScoreSettings]):
     settings_kind = ScoreSettings
     best = "scaled"
     reads = (("reference", "candidate"),)
-    example = "The train came late."
     numbers = ("scaled", "scaled_low", "scaled_high", "relative", "relative_low", "relative_high", "score", "span")
 
-    def __init__(
-        self,
-        pair: Pair,
-        settings: ScoreSettings,
-        wanted: Wanted,
-        constraints: Constraints = NONE,
-        fingerprint: Fingerprint | None = None,
-    ) -> None:
-        super().__init__(pair, settings, wanted, constraints)
-        self._fingerprint = fingerprint
-        self._yardsticks = Yardsticks(pair, settings, fingerprint)
+    @cached_property
+    def _yardsticks(self) -> Yardsticks:
+        """Of the references that were scored against last."""
+        return Yardsticks(self._pair, self._settings, self._fingerprint)
 
     @classmethod
     def adds(cls, top: int) -> list[Column]:  # noqa: ARG003
