@@ -55,6 +55,8 @@ def _train(direction: Direction, ids: list[int], steps: int) -> LlamaForCausalLM
         max_position_embeddings=256, bos_token_id=0, tie_word_embeddings=True,
     )  # fmt: skip
     stream = torch.tensor(direction.arrange(ids))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # more would only wait for each other
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = LlamaForCausalLM(config)
@@ -65,6 +67,7 @@ def _train(direction: Direction, ids: list[int], steps: int) -> LlamaForCausalLM
             model(input_ids=batch, labels=batch).loss.backward()
             optimiser.step()
             optimiser.zero_grad()
+    torch.set_num_threads(threads)
     return model.eval()
 
 
