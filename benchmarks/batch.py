@@ -43,7 +43,8 @@ def memory(folder: Path, rows: int, plot: Path | None) -> None:
     process = subprocess.Popen(command)
     seen: list[tuple[float, int, float]] = []  # seconds, rows kept, MB
     while process.poll() is None:
-        seen.append((time.monotonic() - began, _kept(out), _resident(process.pid)))
+        kept = max(_kept(out), seen[-1][1] if seen else 0)  # at the very end the parts are gone
+        seen.append((time.monotonic() - began, kept, _resident(process.pid)))
         time.sleep(EVERY)
     seconds = time.monotonic() - began
     made = sum(1 for _ in out.open()) - 1
