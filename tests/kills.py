@@ -61,7 +61,7 @@ def kill_and_resume(folder: Path, pair: Path, rows: int, kills: int, options: Se
             _wait(process, numbers.uniform(0, 0.2))
         process.kill()
         process.wait()
-        kept.append(_lines(home))
+        kept.append(rows if out.exists() and not home.exists() else _lines(home))
     subprocess.run([*command, str(out)], check=True)
     return Killed(out.read_bytes() == whole.read_bytes(), len(kept), tuple(kept), seconds)
 
