@@ -10,6 +10,7 @@ from typing import Any
 import datasets
 import pandas as pd
 import pytest
+import torch
 
 from refdec import InputError, Mapper, Models, Reflector, SettingsError, load_pair
 from tests.small_pair import small_texts
@@ -89,7 +90,11 @@ def test_datasets_map_it_row_by_row_in_batches_and_in_other_processes(mapper: Ma
     batched = given.map(mapper, batched=True, batch_size=3, load_from_cache_file=False)
     assert alone.column_names == ["id", "question", "paraphrase", "relative", "novelty", "confidence", "note", "error"]
     assert alone["paraphrase"] == batched["paraphrase"] == said
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    torch.randn(600, 600) @ torch.randn(600, 600)  # threads that a forked process does not have
     apart = given.map(mapper, batched=True, num_proc=2, load_from_cache_file=False)
+    torch.set_num_threads(threads)
     assert apart["paraphrase"] == said
 
 

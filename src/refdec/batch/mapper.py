@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
+
+import torch
 
 from refdec.batch.columns import Column
 from refdec.batch.job import EMBEDDED, Job, Models
@@ -17,6 +21,11 @@ from refdec.errors import InputError
 from refdec.lm.pair import choose_device
 from refdec.settings import FingerprintSettings
 from refdec.tasks.reflector import Reflector
+
+if hasattr(os, "register_at_fork"):
+    # A process that is forked, as datasets does it, has none of the threads that its parent computed with, and would
+    # wait for them forever. One thread waits for nobody.
+    os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 class Mapper:
