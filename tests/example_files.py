@@ -11,6 +11,7 @@ FILES = {
     "questions.txt": "Is it far?\nWhy do people sing?\n",
     "questions.csv": 'id,question\n1,Is it far?\n2,"Why do people, or birds, sing?"\n',
     "questions.jsonl": '{"id": 1, "question": "Is it far?"}\n{"id": 2, "question": "Why do people sing?"}\n',
+    "stories.txt": "\n\n".join(f"It was dark. We walked {number} miles and got wet." for number in range(400)),
     "gaps.txt": "It was dark. ___ We got wet.\n",
     "stories.jsonl": '{"left": "It was dark.", "right": "We got wet."}\n',
     "stories.csv": "before,after\nIt was dark.,We got wet.\n",

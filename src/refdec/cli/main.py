@@ -17,6 +17,7 @@ from refdec.cli.infill import infill_command
 from refdec.cli.paraphrase import paraphrase_command
 from refdec.cli.rewrite import rewrite_command
 from refdec.cli.score import score_command
+from refdec.cli.train import train_command
 
 
 class _InOrder(click.Group):
@@ -40,6 +41,7 @@ def commands() -> None:
       refdec fingerprint "How do I learn to cook?" -o cook.json
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
+      refdec train stories.txt -o pair --minutes 0.1
 
     refdec COMMAND --help tells more.
     """
@@ -53,6 +55,7 @@ for command in (
     fingerprint_command,
     batch_command,
     evaluate_command,
+    train_command,
 ):
     commands.add_command(command)
 

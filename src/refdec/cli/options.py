@@ -6,7 +6,7 @@ Knows the settings and what they are called; nothing here loads a model.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,7 +14,7 @@ import click
 
 from refdec.constraints import FINDERS, Constraints
 from refdec.fingerprint import Fingerprint
-from refdec.settings import PRESETS, AnySettings, FingerprintSettings, preset
+from refdec.settings import PRESETS, AnySettings, FingerprintSettings, Settings, preset
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -37,12 +37,15 @@ def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Comm
     presets = PRESETS[kind.task]
     names = list(presets)
     choice = click.option("--preset", type=click.Choice(names), help=SETTINGS_HELP.format(names[0], names[-1]))
-    return together(choice, *(_setting_option(item, presets) for item in dataclasses.fields(kind)))
+    return together(choice, options_of(kind, presets))
 
 
-def _setting_option(
-    item: dataclasses.Field[Any], presets: dict[str, FingerprintSettings]
-) -> Callable[[Command], Command]:
+def options_of(kind: type[Settings], presets: Mapping[str, Settings]) -> Callable[[Command], Command]:
+    """One option for every setting, with its value in each preset."""
+    return together(*(_setting_option(item, presets) for item in dataclasses.fields(kind)))
+
+
+def _setting_option(item: dataclasses.Field[Any], presets: Mapping[str, Settings]) -> Callable[[Command], Command]:
     details = item.metadata
     values = {name: _word(getattr(settings, item.name)) for name, settings in presets.items()}
     shared = set(values.values())
@@ -117,7 +120,7 @@ def fingerprint_option(of: str) -> Callable[[Command], Command]:
     )
 
 
-def given(kind: type[FingerprintSettings], options: dict[str, Any]) -> dict[str, Any]:
+def given(kind: type[Settings], options: dict[str, Any]) -> dict[str, Any]:
     """The settings that were named on the command line."""
     return {name: options[name] for name in kind.names() if options.get(name) is not None}
 

@@ -10,7 +10,11 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 Item = TypeVar("Item")
+Number = TypeVar("Number", bound=np.generic)
 
 
 class Direction(Enum):
@@ -26,3 +30,7 @@ class Direction(Enum):
     def arrange(self, items: Sequence[Item]) -> list[Item]:
         """Turn text order into this direction's reading order, or reading order back into text order."""
         return list(items) if self is Direction.FORWARD else list(items)[::-1]
+
+    def arrange_rows(self, rows: npt.NDArray[Number]) -> npt.NDArray[Number]:
+        """The same for many at once, along the last axis."""
+        return rows if self is Direction.FORWARD else rows[..., ::-1]

@@ -1,0 +1,166 @@
+"""`refdec train`: text in, a matched pair of models out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.status import Status
+
+from refdec.cli import progress
+from refdec.cli.options import FILE, given, options_of, quiet_option
+from refdec.cli.progress import time_text
+from refdec.errors import InputError
+from refdec.train.recipe import SIZES, Budget, Recipe, size
+
+if TYPE_CHECKING:
+    from refdec.lm.direction import Direction
+    from refdec.train.cleaning import Counts
+    from refdec.train.loop import Report
+    from refdec.train.pair import Made, Plan
+
+MINUTES = 10.0
+
+
+@click.command("train", short_help="Make a pair of models from plain text.")
+@click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
+@click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory of the pair")
+@click.option("--size", "size_name", type=click.Choice(list(SIZES)), default="5m", show_default=True,
+              help="parameters of a model")  # fmt: skip
+@click.option("--minutes", type=float, help=f"of training, both directions together [default: {MINUTES:g}]")
+@click.option("--tokens", type=click.IntRange(1), help="seen by each direction, instead of --minutes")
+@click.option("--from", "begin_from", type=FILE, metavar="PAIR", help="go on from a pair, with its tokenizer")
+@click.option("--tokenizer", type=FILE, metavar="FILE", help="a tokenizer.json, instead of learning one")
+@click.option("--column", default="text", show_default=True, help="of tables, with the text")
+@click.option(
+    "--exclude", type=FILE, multiple=True, metavar="FILE", help="leave out lines that occur in it; repeatable"
+)
+@click.option("--clean/--no-clean", default=True, help="mend white space and odd characters, drop what is too short")
+@click.option("--deduplicate/--no-deduplicate", default=True, help="take every document once")
+@click.option("--held-out", type=float, help="share of the documents that is only measured with [default: 0.005]")
+@click.option("--int8/--bfloat16", default=True, help="how weights are stored: for refdec, small; or for transformers")
+@click.option("--keep", is_flag=True, help="keep tokenised text and checkpoints beside the pair")
+@click.option("--device", help="where to compute [default: a GPU where there is one]")
+@quiet_option
+@options_of(Recipe, SIZES)
+def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
+    """Train a forward and a backward model on the same text, and write them as a pair.
+
+    \b
+    Examples:
+      refdec train stories.txt -o pair --minutes 0.1
+      refdec train stories.txt -o pair --tokens 20000 --vocabulary 300 --held-out 0.2
+
+    CORPUS are files or directories: plain text (paragraphs are documents), JSON lines, CSV or Parquet, packed or not.
+    The pair is used with --forward DIR. A run that was stopped goes on when the same command is given again. Several
+    GPUs are used by way of torchrun, see docs/training.md.
+    """
+    recipe = size(options["size_name"]).replace(**given(Recipe, options))
+    if options["minutes"] is not None and options["tokens"] is not None:
+        raise InputError("--minutes and --tokens were both given. Choose one.")
+    each = None if options["tokens"] is not None else (options["minutes"] or MINUTES) / 2
+    budget = Budget(each, options["tokens"])
+    plan = _plan(corpus, recipe, budget, options)
+    from refdec.lm.pair import choose_device
+    from refdec.train.pair import discard_work, make_pair
+    from refdec.train.processes import joined
+
+    with joined(choose_device(options["device"])) as processes:
+        with _Told(options["quiet"] or not processes.is_first, plan, processes.device) as told:
+            made = make_pair(plan, processes, told)
+        if processes.is_first:
+            _plot(plan, made)
+            for direction, found in made.found.items():
+                click.echo(
+                    f"{direction.value:9} {found.bits:.3f} bits a byte, {found.nats:.3f} nats a token of held-out text"
+                )
+            click.echo(f"the pair is in {plan.folder}; its card is {plan.folder / 'README.md'}")
+            if not options["keep"]:
+                discard_work(plan)
+    return 0
+
+
+def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dict[str, Any]) -> Plan:
+    from refdec.train.cleaning import Exclusion
+    from refdec.train.corpus import Corpus, CorpusSettings
+    from refdec.train.pair import Plan
+
+    chosen = {name: options[name] for name in ("clean", "deduplicate", "held_out") if options[name] is not None}
+    exclusion = Exclusion.of(options["exclude"]) if options["exclude"] else None
+    text = Corpus.at(corpus, CorpusSettings(**chosen), column=options["column"], exclusion=exclusion)
+    out, begin_from = options["out"], options["begin_from"]
+    return Plan(text, out, recipe, budget, options["tokenizer"], begin_from, options["int8"])
+
+
+def _plot(plan: Plan, made: Made) -> None:
+    from refdec.errors import ModelError
+    from refdec.train.plot import draw
+
+    path = plan.folder.with_name(plan.folder.name + ".loss.svg")
+    try:
+        draw(path, made.found, made.shards.bytes_per_token)
+    except ModelError as error:
+        click.echo(f"refdec: {error}", err=True)
+    else:
+        click.echo(f"the loss is drawn in {path}")
+
+
+class _Told:
+    """How it goes: a live line on a terminal, a plain line now and then in a log."""
+
+    def __init__(self, quiet: bool, plan: Plan, device: Any) -> None:
+        from refdec.train.peak import peak
+
+        self._quiet, self._plan, self._peak = quiet, plan, peak(device)
+        self._console = Console(stderr=True)
+        self._status: Status | None = None
+        self._logged = 0.0
+
+    def __enter__(self) -> _Told:
+        if self._console.is_terminal and not self._quiet:
+            self._status = self._console.status("reading")
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def stage(self, words: str) -> None:
+        self._say(words, True)
+
+    def counted(self, counts: Counts) -> None:
+        self._say(f"tokenising the text: {counts.documents:,} documents, {counts.bytes / 1e6:,.1f} MB", False)
+
+    def trained(self, direction: Direction, report: Report, bits: float) -> None:
+        left = report.seconds * (1 - report.done) / report.done if report.done else 0.0
+        recipe = self._plan.recipe
+        parts = [
+            f"{direction.value}: {report.done:.0%}",
+            f"{report.tokens / 1e6:,.1f} M tokens",
+            f"{report.tokens_per_second:,.0f} a second",
+            f"loss {report.loss:.3f}",
+            f"{bits:.3f} bits a byte",
+        ]
+        if self._peak is not None:
+            share = report.tokens_per_second * recipe.shape.flops_per_token(recipe.positions) / self._peak
+            parts.append(f"{share:.0%} of the peak")
+        self._say(", ".join([*parts, f"{time_text(left)} left"]), False)
+
+    def tell(self, words: str) -> None:
+        if not self._quiet:
+            self._console.out(f"refdec: {words}", highlight=False)
+
+    def _say(self, words: str, new: bool) -> None:
+        now = time.monotonic()
+        if self._status is not None:
+            self._status.update(words)
+        elif not self._quiet and (new or now - self._logged >= progress.LOG_SECONDS):
+            self._logged = now
+            self._console.out(f"refdec: {words}", highlight=False)

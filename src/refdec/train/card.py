@@ -1,0 +1,102 @@
+"""The card of a pair: what it is and how it came about, written from what really happened."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+import refdec
+from refdec.lm.direction import Direction
+from refdec.train.export import Int8Loss
+from refdec.train.loop import State
+from refdec.train.model import Shape
+from refdec.train.recipe import Recipe
+from refdec.train.shards import Shards
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one direction reached."""
+
+    nats: float  # a token of held-out text
+    bits: float  # a byte of it
+    state: State
+    int8: Int8Loss
+    sample: str
+
+
+def card(
+    name: str,
+    shape: Shape,
+    recipe: Recipe,
+    shards: Shards,
+    found: Mapping[Direction, Measured],
+    *,
+    begun_from: str,
+    int8: bool,
+    device: torch.device,
+) -> str:
+    """Markdown, as the README.md of the pair."""
+    counts = shards.counts
+    rows = [
+        ("architecture", _architecture(shape)),
+        ("files", _files(shape, int8, found)),
+        ("tokenizer", f"byte-level BPE, {shards.vocabulary:,} entries, id {shards.separator} before every document"),
+        (
+            "text",
+            f"{counts.kept:,} documents, {counts.bytes / 1e6:,.1f} MB, {shards.train_part.tokens:,} tokens to learn "
+            f"from and {shards.held_out_part.tokens:,} held out; {counts.duplicates:,} duplicates, {counts.dropped:,} "
+            f"documents too short and {counts.removed_lines:,} lines of evaluations were left out",
+        ),
+        *((f"{direction.value} training", _training(measured, recipe)) for direction, measured in found.items()),
+        ("recipe", ", ".join(f"{key} {value}" for key, value in recipe.items())),
+        ("begun from", begun_from or "nothing"),
+        ("held-out loss", _losses(found)),
+        ("made with", f"refdec {refdec.__version__}, torch {torch.__version__}, {_machine(device)}"),
+    ]
+    table = "\n".join(f"| {key} | {value.replace('|', chr(92) + '|')} |" for key, value in rows)
+    samples = "\n".join(f"- {direction.value}: {measured.sample}" for direction, measured in found.items())
+    title = f"# {name}: a forward and a backward language model"
+    return f"{title}\n\n| | |\n|---|---|\n{table}\n\nSamples, from nothing:\n\n{samples}\n"
+
+
+def _architecture(shape: Shape) -> str:
+    heads = f"{shape.heads} heads" + (f" ({shape.kv_heads} of keys)" if shape.kv_heads != shape.heads else "")
+    return (
+        f"Llama layout (`LlamaForCausalLM`): {shape.layers} layers, width {shape.width}, {heads}, SwiGLU of "
+        f"{shape.inner}, {'tied' if shape.tied else 'separate'} embeddings, {shape.positions} positions; "
+        f"{shape.parameters / 1e6:.1f} M parameters a model"
+    )
+
+
+def _files(shape: Shape, int8: bool, found: Mapping[Direction, Measured]) -> str:
+    size = f"{shape.bytes_on_disk(int8) / 1e6:.1f} MB a model"
+    if not int8:
+        return f"safetensors, bfloat16, {size}; each directory loads with `transformers`, both with `load_pair`"
+    costs = ", ".join(f"{direction.value} {measured.int8.cost:+.4f}" for direction, measured in found.items())
+    return f"safetensors, int8 with one scale a row, {size}; only refdec reads them. It costs {costs} nats a token"
+
+
+def _training(measured: Measured, recipe: Recipe) -> str:
+    state = measured.state
+    gone_wrong = f", gone back {state.rollbacks} times" if state.rollbacks else ""
+    return (
+        f"{state.tokens:,} tokens seen in {state.step:,} steps of {recipe.batch_tokens:,}, "
+        f"{state.seconds / 60:.1f} minutes{gone_wrong}"
+    )
+
+
+def _losses(found: Mapping[Direction, Measured]) -> str:
+    return ", ".join(
+        f"{direction.value} {measured.nats:.3f} nats a token ({measured.bits:.3f} bits a byte)"
+        for direction, measured in found.items()
+    )
+
+
+def _machine(device: torch.device) -> str:
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"

@@ -1,0 +1,255 @@
+"""The text that is learned from: which files, which documents are in them, and which of these are held out.
+
+Documents are streamed: what is held in memory is a few chunks of text, and 8 bytes a document where duplicates are
+removed. Files are read side by side, some chunks of one, then of the next, in an order that depends on nothing but the
+files. Knows nothing of tokens.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from refdec.batch import formats
+from refdec.batch.row import Row
+from refdec.errors import InputError
+from refdec.packed import PACKED
+from refdec.settings import Settings, did_you_mean, setting
+from refdec.train.cleaning import FIRST_BAD, Digests, Exclusion, Seen, clean_document, digests_of
+
+LANES = 4
+"""Files that are read at the same time. Part of what orders documents, so not of a machine."""
+
+CHUNK = 1 << 19  # characters of documents that are handed on together
+LONGEST = 1 << 20  # characters of a paragraph, after which a line begins another
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusSettings(Settings):
+    """What is done to the documents of a corpus."""
+
+    task: ClassVar[str] = "train"
+
+    clean: bool = setting(True, "remove control characters, runs of spaces and very short documents")
+    least_characters: int = setting(16, "characters of a document that cleaning keeps, at least", low=1, high=1 << 30)
+    deduplicate: bool = setting(True, "keep only the first of documents that are equal")
+    held_out: float = setting(0.005, "share of the documents to measure on, never learned from", low=1e-6, high=0.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some documents as they were read, and what was no document among them."""
+
+    texts: list[str] = field(default_factory=list)
+    bad_rows: int = 0
+    first_bad: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A row that is no document, and why."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Files of documents."""
+
+    paths: tuple[Path, ...]
+    settings: CorpusSettings = CorpusSettings()
+    column: str = "text"  # of tables
+    exclusion: Exclusion | None = None
+
+    @classmethod
+    def at(
+        cls,
+        places: Sequence[Path],
+        settings: CorpusSettings | None = None,
+        *,
+        column: str = "text",
+        exclusion: Exclusion | None = None,
+    ) -> Corpus:
+        """Files, and what is in directories and theirs of the formats that are known; hidden files are not looked at.
+
+        Whichever way they are named, they are the same corpus.
+        """
+        found: dict[str, Path] = {}
+        for place in places:
+            inside = list(_files(place)) if place.is_dir() else [place]
+            if not inside:
+                raise InputError(f"There is no text in {place}. Names of files end in {_endings()}.")
+            for path in inside:
+                if not path.is_file():
+                    raise InputError(f"There is no file {path}.")
+                formats.format_of(path, None)
+                found.setdefault(os.path.realpath(path), path)
+        if not found:
+            raise InputError("No text was named. Name files or directories.")
+        paths = tuple(sorted(found.values(), key=lambda path: path.parts))
+        return cls(paths, settings or CorpusSettings(), column, exclusion)
+
+    @property
+    def bytes(self) -> int:
+        """Of the files, compressed as they are."""
+        return sum(path.stat().st_size for path in self.paths)
+
+    def documents(self) -> Iterator[str]:
+        """All documents that are kept, the held-out ones too."""
+        seen = Seen()
+        for chunk in self.chunks():
+            texts = [text for text, _ in map(self.prepare, chunk.texts) if text]
+            if self.settings.deduplicate:
+                new = seen.add(digests_of(text.encode() for text in texts))
+                texts = [text for text, is_new in zip(texts, new, strict=True) if is_new]
+            yield from texts
+
+    def sample(self, characters: int) -> Iterator[str]:
+        """Documents that are learned from, about so many characters: the beginning of every file, as even as can be."""
+        left, files = characters, len(self.paths)
+        for path in sorted(self.paths, key=lambda path: path.stat().st_size):  # what small ones lack, large ones give
+            share = left // files
+            files -= 1
+            for text in self._learned(path):
+                if share <= 0:
+                    break
+                share -= len(text)
+                left -= len(text)
+                yield text
+
+    def prepare(self, text: str) -> tuple[str, int]:
+        """What is kept of a document, perhaps nothing, and how many lines of evaluations were removed."""
+        text, removed = self._cleaned(text), 0
+        if self.exclusion is not None:
+            text, removed = self.exclusion.without(text)
+            if removed:
+                text = self._cleaned(text)
+        return text, removed
+
+    def is_held_out(self, digests: Digests) -> NDArray[np.bool_]:
+        """By the text alone: so they are the same for every tokenizer, and a copy of one is never learned from."""
+        return digests < np.uint64(self.settings.held_out * 2.0**64)
+
+    @property
+    def lanes(self) -> list[tuple[Path, ...]]:
+        """Files that are read one after the other; the lanes are read side by side."""
+        return [self.paths[lane::LANES] for lane in range(min(LANES, len(self.paths)))]
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Everything, as it is in the files."""
+        return in_turn([self.read(lane) for lane in self.lanes])
+
+    def read(self, paths: Iterable[Path]) -> Iterator[Chunk]:
+        """The documents of files, one after the other."""
+        texts: list[str] = []
+        troubles: list[str] = []
+        size = 0
+        for item in chain.from_iterable(map(self._rows, paths)):
+            if isinstance(item, Trouble):
+                troubles.append(item.what)
+            else:
+                texts.append(item)
+                size += len(item)
+            if size >= CHUNK or len(texts) + len(troubles) >= CHUNK:
+                yield Chunk(texts, len(troubles), tuple(troubles[:FIRST_BAD]))
+                texts, troubles, size = [], [], 0
+        if texts or troubles:
+            yield Chunk(texts, len(troubles), tuple(troubles[:FIRST_BAD]))
+
+    def _learned(self, path: Path) -> Iterator[str]:
+        for item in self._rows(path):
+            text = "" if isinstance(item, Trouble) else self.prepare(item)[0]
+            if text and not self.is_held_out(digests_of([text.encode()]))[0]:
+                yield text
+
+    def _cleaned(self, text: str) -> str:
+        if self.settings.clean:
+            return clean_document(text, self.settings.least_characters) or ""
+        return text if text.strip() else ""
+
+    def _rows(self, path: Path) -> Iterator[str | Trouble]:
+        kind = formats.format_of(path, None)
+        rows = formats.read(path, kind)
+        return _paragraphs(path, rows) if kind == "text" else self._cells(path, rows)
+
+    def _cells(self, path: Path, rows: Iterator[Row]) -> Iterator[str | Trouble]:
+        is_first = True
+        for row in rows:
+            value = row.fields.get(self.column)
+            if row.error:
+                yield _trouble(path, row, row.error)
+            elif isinstance(value, str):
+                yield value
+            elif self.column in row.fields:
+                if value is not None:
+                    yield _trouble(path, row, f'Its "{self.column}" is no text.')
+            elif is_first:
+                raise InputError(
+                    f"{path} has no column {self.column!r}{did_you_mean(self.column, row.fields)}. Its columns: "
+                    f"{', '.join(row.fields) or 'none'}. Say in which one the text is."
+                )
+            else:
+                yield _trouble(path, row, f'It has no "{self.column}".')
+            is_first = is_first and bool(row.error)
+
+
+def in_turn(lanes: Sequence[Iterator[Chunk]]) -> Iterator[Chunk]:
+    """A chunk of each lane, again and again, until all have ended."""
+    running = list(lanes)
+    while running:
+        for lane in list(running):
+            chunk = next(lane, None)
+            if chunk is None:
+                running.remove(lane)
+            else:
+                yield chunk
+
+
+def _paragraphs(path: Path, rows: Iterator[Row]) -> Iterator[str | Trouble]:
+    """Lines with no blank one between them."""
+    lines: list[str] = []
+    size = 0
+    for row in rows:
+        if row.error:
+            yield _trouble(path, row, row.error)
+            continue
+        line: str = row.fields["text"]
+        is_blank = not line or line.isspace()
+        if lines and (is_blank or size >= LONGEST):
+            yield "\n".join(lines)
+            lines, size = [], 0
+        if not is_blank:
+            lines.append(line)
+            size += len(line) + 1
+    if lines:
+        yield "\n".join(lines)
+
+
+def _trouble(path: Path, row: Row, what: str) -> Trouble:
+    return Trouble(f"{path}, line {row.line:,}: {what}")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for home, folders, names in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            plain = name.lower()
+            for ending in PACKED:
+                plain = plain.removesuffix(ending)
+            if not name.startswith(".") and plain.endswith(tuple(chain.from_iterable(formats.ENDINGS.values()))):
+                yield Path(home, name)
+
+
+def _refuse(error: OSError) -> None:
+    raise InputError(f"{error.filename} cannot be read ({error.strerror}).") from error
+
+
+def _endings() -> str:
+    return f"{', '.join(chain.from_iterable(formats.ENDINGS.values()))}, compressed also in {', '.join(PACKED)}"

@@ -1,0 +1,235 @@
+"""A trained pair as files: what `load_pair` and, in bfloat16, plain `transformers` load; and such files as a beginning.
+
+The layout is that of the embedded pair. A directory is whole or not there. Knows weights by name and files; what the
+card says is the business of who trained.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from refdec.errors import InputError, ModelError
+from refdec.lm.direction import Direction
+from refdec.lm.files import CHECKSUMS, locate, read_json, read_llama
+from refdec.lm.linear import Stored, quantise
+from refdec.lm.llama import LlamaShape
+from refdec.train.model import START, Llama, Shape
+
+CARD = "README.md"
+TOKENIZER = "tokenizer.json"
+INT8_NOTE = {"format": "pt", "quantization": "int8 per row, weight = int8 * scale[row]"}
+
+
+def check_exportable(folder: Path) -> None:
+    """Refuse a place that an export would not take, before hours are spent on what goes there.
+
+    It takes a directory that is not there yet, is empty, or holds an earlier export and nothing else.
+    """
+    if folder.is_dir():
+        other = sorted(_files(folder) - _exported(folder))
+        if other:
+            raise InputError(
+                f"{folder} holds other files than an earlier export, {other[0]} for one, and is not replaced. "
+                "Name another directory."
+            )
+        if folder.is_mount():
+            raise InputError(f"{folder} is where a disk is mounted, and cannot be replaced. Name a directory in it.")
+    elif folder.exists():
+        raise InputError(f"{folder} is a file, and a pair is a directory. Name another place.")
+    beside = next(parent for parent in folder.absolute().parents if parent.exists())
+    if not beside.is_dir() or not os.access(beside, os.W_OK):
+        raise InputError(f"{folder} cannot be written (no files can be made in {beside}).")
+
+
+def export_pair(
+    folder: Path,
+    models: Mapping[Direction, Mapping[str, Tensor]],
+    shape: Shape,
+    tokenizer: Tokenizer,
+    card: str,
+    *,
+    int8: bool,
+) -> None:
+    """Write a pair, in the place of an earlier export if there is one.
+
+    In bfloat16 each model has a tokenizer of its own beside it, so that `transformers` loads it from its directory.
+    In int8 only refdec reads it: one byte a weight and one scale a row, as the embedded pair is stored.
+    """
+    check_exportable(folder)
+    for direction in Direction:
+        _check(models[direction], shape, f"The {direction.value} weights")
+    if tokenizer.get_vocab_size(with_added_tokens=True) > shape.vocabulary:
+        raise ModelError(
+            f"The tokenizer has {tokenizer.get_vocab_size(with_added_tokens=True)} entries and the models know "
+            f"{shape.vocabulary}: they do not belong together."
+        )
+    with _whole(folder) as home:
+        (home / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
+        for direction in Direction:
+            place = home / direction.value
+            place.mkdir()
+            _write_json(place / "config.json", shape.config() | {"direction": direction.value})
+            _write_weights(place / "model.safetensors", models[direction], int8)
+            (place / "model.safetensors").chmod((place / "config.json").stat().st_mode)  # not for its owner alone
+            if not int8:
+                shutil.copyfile(home / TOKENIZER, place / TOKENIZER)
+                _write_json(place / "tokenizer_config.json", _tokenizer_config(tokenizer, shape))
+        sums = [f"{_digest(home / name)}  {name}\n" for name in sorted(_files(home))]
+        (home / CHECKSUMS).write_text("".join(sums), encoding="utf-8")
+        (home / CARD).write_text(card, encoding="utf-8")
+
+
+def load_initial(directory: str | Path) -> tuple[Shape, dict[str, Tensor]]:
+    """The shape and the weights, in float32, of a model to go on from: a directory or a hub id, of the Llama layout.
+
+    A model of a pair is named by its own directory; that the pair is undamaged is for `verify_checksums` to say.
+    """
+    home = locate(directory)
+    config = read_json(home / "config.json")
+    shape = Shape.of(config)
+    stored = None if shape is None else read_llama(home)
+    if shape is None or stored is None:
+        raise ModelError(
+            f"The model in {home} (a {config.get('model_type')}) is not of the plain Llama layout, and no other is "
+            "trained. Begin from another model, or from nothing."
+        )
+    weights = {name: item.float() for name, item in stored.items() if not name.endswith("rotary_emb.inv_freq")}
+    if shape.tied:
+        weights.pop("lm_head.weight", None)
+    _check(weights, shape, f"The weights in {home}")
+    return shape, weights
+
+
+@dataclass(frozen=True, slots=True)
+class Int8Loss:
+    """Nats a token with the weights as they are, and as they are stored in int8."""
+
+    exact: float
+    int8: float
+
+    @property
+    def cost(self) -> float:
+        return self.int8 - self.exact
+
+
+def int8_loss(
+    weights: Mapping[str, Tensor], shape: Shape, windows: Tensor, *, device: torch.device, rows: int = 8
+) -> Int8Loss:
+    """What rounding the weights to int8 costs on windows of ids (count, length + 1), in reading order.
+
+    Computed in float32, so that nothing else is rounded: a processor that also multiplies in int8 loses a little more.
+    """
+    losses = []
+    for state in (weights, {name: _as_stored(tensor) for name, tensor in weights.items()}):
+        model = Llama(shape).to(device)
+        model.load_state_dict(state)
+        parts = (part.to(device) for part in torch.split(windows, rows))
+        total = sum(float(model.losses(part[:, :-1], part[:, 1:]).double().sum()) for part in parts)
+        losses.append(total / windows[:, 1:].numel())
+    return Int8Loss(*losses)
+
+
+def _as_stored(tensor: Tensor) -> Tensor:
+    return Stored(*quantise(tensor.float())).float() if tensor.ndim == 2 else tensor
+
+
+def _check(weights: Mapping[str, Tensor], shape: Shape, what: str) -> None:
+    """All that a model of this shape has, nothing else, and all of it numbers."""
+    known = LlamaShape.of(shape.config())
+    assert known is not None
+    wrong = known.lacking({name: tuple(tensor.shape) for name, tensor in weights.items()})
+    if wrong:
+        raise ModelError(
+            f"{what} are not those of a model of this shape ({len(wrong)} tensors are missing or of another size, "
+            f"{wrong[0]} for one)."
+        )
+    extra = sorted(weights.keys() - set(known.lacking({})))
+    if extra:
+        raise ModelError(f"{what} hold more than a model of this shape has ({extra[0]} for one).")
+    broken = [name for name, tensor in weights.items() if not bool(tensor.isfinite().all())]
+    if broken:
+        raise ModelError(f"{what} are not all finite numbers ({broken[0]} for one): training went wrong.")
+
+
+def _write_weights(path: Path, weights: Mapping[str, Tensor], int8: bool) -> None:
+    tensors: dict[str, Tensor] = {}
+    for name, tensor in weights.items():
+        values = tensor.detach().to("cpu", torch.float32)
+        if not int8:
+            tensors[name] = values.to(torch.bfloat16).contiguous()
+        elif values.ndim == 2:
+            tensors[name], tensors[f"{name}.scale"] = quantise(values.contiguous())
+        else:
+            tensors[name] = values.clone()
+    save_file(tensors, path, metadata=INT8_NOTE if int8 else {"format": "pt"})
+
+
+def _tokenizer_config(tokenizer: Tokenizer, shape: Shape) -> dict[str, object]:
+    """What `transformers` wants to know besides tokenizer.json."""
+    mark = tokenizer.id_to_token(START)
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "bos_token": mark,
+        "eos_token": mark,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": shape.positions,
+    }
+
+
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def _exported(folder: Path) -> set[str]:
+    """The files that an export wrote there: what its checksums list, itself and the card."""
+    try:
+        lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
+    except (OSError, ValueError):
+        return set()
+    return {line.partition("  ")[2] for line in lines} | {CHECKSUMS, CARD}
+
+
+@contextmanager
+def _whole(folder: Path) -> Iterator[Path]:
+    """A directory to write to that takes its place in one step once all is written, and is gone if that fails."""
+    target = Path(os.path.realpath(folder))
+    new, old = (target.with_name(f".{target.name}-{os.getpid()}.{end}") for end in ("part", "old"))
+    try:
+        try:
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir(parents=True)
+            yield new
+            for path in new.rglob("*"):
+                if path.is_file():
+                    with path.open("rb+") as file:
+                        os.fsync(file.fileno())
+            if target.exists():
+                os.replace(target, old)
+            os.replace(new, target)
+            shutil.rmtree(old, ignore_errors=True)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+    except (OSError, SafetensorError) as error:
+        raise InputError(f"{folder} cannot be written ({getattr(error, 'strerror', None) or error}).") from error

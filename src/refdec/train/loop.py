@@ -1,0 +1,327 @@
+"""Training one direction: windows in, weights out, within a budget of time or tokens.
+
+Saves what it has now and then, and when it is interrupted; goes on from there exactly. When the loss goes wrong, it
+goes back to what was saved and reads something else. Knows nothing of text, nor of the other direction.
+"""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from refdec.errors import InputError, ModelError
+from refdec.train import checkpoint
+from refdec.train.batches import Batches, Ids, windows_of
+from refdec.train.checkpoint import Checkpoint
+from refdec.train.model import Llama, Shape
+from refdec.train.optimiser import Optimiser
+from refdec.train.processes import Processes
+from refdec.train.recipe import Budget, Recipe
+from refdec.train.watchdog import Watchdog
+
+CPU_TOKENS, GPU_TOKENS = 1 << 12, 1 << 17
+"""Tokens of a pass at most; a step has as many passes as it needs."""
+
+HELD_BYTES = 48
+"""Of a token, for each number of the stream in each layer, while it waits for its gradient."""
+
+SAVE_SECONDS = 120.0
+RECENT = 20  # steps over which the speed is told
+Initial = tuple[Shape, dict[str, torch.Tensor]]
+CURVE = 500  # points of the loss curve that are kept
+ROLLBACKS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """How it goes, after a step."""
+
+    step: int
+    tokens: int
+    seconds: float
+    done: float  # share of the budget
+    loss: float  # nats a token, smoothed
+    tokens_per_second: float
+    rate: float  # of learning, against its highest
+
+
+@dataclass
+class State:
+    """Where a run is. Plain values, which are saved with the weights."""
+
+    step: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    skipped: int = 0  # steps whose text went wrong and is left out
+    rollbacks: int = 0
+    curve: list[tuple[int, float]] = field(default_factory=list)  # tokens, loss
+    watchdog: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What came out."""
+
+    weights: dict[str, torch.Tensor]
+    state: State
+
+
+class Objective(nn.Module):
+    """The mean loss of windows, so that what wraps a module can wrap it."""
+
+    def __init__(self, model: Llama) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return self.model.loss(rows[:, :-1], rows[:, 1:])
+
+
+class Trainer:
+    """One model on its way."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        batches: Batches,
+        home: Path,
+        processes: Processes,
+        initial: Initial | None = None,
+        compiled: bool | None = None,
+    ) -> None:
+        """`initial` is a model to go on from, of whatever shape; without it, one is begun as the recipe has it."""
+        self.recipe, self._batches, self._home, self._processes = recipe, batches, home, processes
+        self.device = processes.device
+        self._initial = None if initial is None else initial[1]
+        self.shape = recipe.shape if initial is None else initial[0]
+        self._compiled = self.device.type == "cuda" if compiled is None else compiled
+        self.model = Llama(self.shape, documents=recipe.documents).to(self.device)
+        self._objective: Callable[[torch.Tensor], torch.Tensor] = self._wrap(Objective(self.model))
+        self._begin()
+
+    def run(
+        self,
+        budget: Budget,
+        watch: Callable[[Report], None] = lambda _: None,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> Trained:
+        """Train until the budget is spent. What is there already counts."""
+        self._resume(tell)
+        self._warm_up()
+        began = time.monotonic() - self.state.seconds
+        saved = time.monotonic()
+        with _interruptible() as interrupted:
+            while True:
+                self.state.seconds = time.monotonic() - began
+                done = self._processes.agree(budget.spent(self.state.tokens, self.state.seconds))
+                if done >= 1:
+                    break
+                loss = self._step(done)
+                problem = self._note(loss)
+                if problem:
+                    self._roll_back(problem, tell)
+                    continue
+                watch(self._report(done))
+                if self._processes.agree(float(bool(interrupted))):
+                    self._save(tell)
+                    raise KeyboardInterrupt
+                if self._processes.agree(float(time.monotonic() - saved > SAVE_SECONDS)):
+                    self._save(tell)
+                    saved = time.monotonic()
+        self._save(tell)
+        return Trained(self.weights(), self.state)
+
+    def weights(self) -> dict[str, torch.Tensor]:
+        return {name: tensor.detach().float().cpu() for name, tensor in self.model.state_dict().items()}
+
+    def evaluate(self, stream: Ids) -> float:
+        """Nats a token of held-out text, read as the training text is."""
+        windows = windows_of(stream, self._batches.direction, self.recipe.positions)
+        losses: list[torch.Tensor] = []
+        with torch.no_grad(), self._precision():
+            for part in torch.split(windows, self._at_once):
+                rows = part.to(self.device)
+                losses.append(self.model.losses(rows[:, :-1], rows[:, 1:]).double().mean(1))
+        return float(torch.cat(losses).mean())
+
+    @property
+    def _at_once(self) -> int:
+        """Sequences of a pass."""
+        tokens = CPU_TOKENS
+        if self.device.type == "cuda":
+            memory = torch.cuda.get_device_properties(self.device).total_memory
+            tokens = min(GPU_TOKENS, int(memory / 3 / (HELD_BYTES * self.recipe.layers * self.recipe.width)))
+        mine = self.recipe.sequences // self._processes.world
+        fitting = max(1, tokens // self.recipe.positions)
+        return max(count for count in range(1, min(mine, fitting) + 1) if mine % count == 0)
+
+    def _wrap(self, objective: nn.Module) -> Any:
+        if self._compiled:
+            objective.compile(fullgraph=True, dynamic=False)
+        if self._processes.world > 1:
+            return DistributedDataParallel(objective)
+        return objective
+
+    def _precision(self) -> Any:
+        """bfloat16 on a GPU; the weights themselves stay in float32."""
+        return torch.autocast("cuda", torch.bfloat16) if self.device.type == "cuda" else nullcontext()
+
+    def _begin(self) -> None:
+        """As if nothing had been read yet."""
+        if self._initial is None:
+            self.model.initialise(torch.Generator().manual_seed(self.recipe.seed))
+        else:
+            self.model.load_state_dict(self._initial)
+        self.optimiser = Optimiser(self.model, self.recipe)
+        self.state, self._watchdog = State(), Watchdog()
+        self._clear()
+
+    def _clear(self) -> None:
+        self._ahead: tuple[tuple[int, int], torch.Tensor] | None = None
+        self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
+        self._smooth = math.nan
+
+    def _resume(self, tell: Callable[[str], None]) -> None:
+        found = checkpoint.load(self._home)
+        if found is not None:
+            self._restore(found)
+            tell(f"going on at step {self.state.step:,}, {self.state.tokens:,} tokens.")
+
+    def _restore(self, found: Checkpoint) -> None:
+        values = dict(found.values)
+        numbers = values.pop("optimiser")
+        recipe = values.pop("recipe")
+        if recipe != dict(self.recipe.items()):
+            raise InputError(
+                f"The checkpoint {self._home} is of another recipe. Give the same settings, or remove it to begin anew."
+            )
+        self.model.load_state_dict(found.weights)
+        self.optimiser.restore(found.optimiser, numbers)
+        self.state = State(**values)
+        self.state.curve = [(int(tokens), float(loss)) for tokens, loss in self.state.curve]
+        self._watchdog = Watchdog(**self.state.watchdog)  # type: ignore[arg-type]
+        self._clear()
+
+    def _save(self, tell: Callable[[str], None]) -> None:
+        if self._processes.is_first:
+            tensors, numbers = self.optimiser.state()
+            self.state.watchdog = asdict(self._watchdog)
+            values = {"recipe": dict(self.recipe.items()), "optimiser": numbers, **asdict(self.state)}
+            try:
+                checkpoint.save(self._home, Checkpoint(self.model.state_dict(), tensors, values))
+            except InputError as error:
+                tell(str(error))
+        self._processes.wait()
+
+    def _warm_up(self) -> None:
+        """Compile before the clock starts."""
+        rows = self._batches.at(0)[: self._at_once].to(self.device)
+        with self._precision():
+            self._objective(rows).backward()  # type: ignore[no-untyped-call]
+        self.model.zero_grad(set_to_none=True)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize()
+
+    def _step(self, done: float) -> torch.Tensor:
+        """One step of the optimisers; the loss over all processes, which may not be computed yet."""
+        rows = self._read()
+        parts = torch.split(rows, self._at_once)
+        total = torch.zeros((), device=self.device)
+        for number, part in enumerate(parts, start=1):
+            last = number == len(parts)
+            quiet = nullcontext() if last or self._processes.world == 1 else self._objective.no_sync()  # type: ignore[attr-defined]
+            with quiet:
+                with self._precision():
+                    loss = self._objective(part) / len(parts)
+                loss.backward()  # type: ignore[no-untyped-call]
+            total += loss.detach()
+        self.optimiser.step(done)
+        self.state.step += 1
+        self.state.tokens += self.recipe.batch_tokens
+        loss = self._processes.mean(total)
+        self._ahead = (self._place, self._batches.at(*self._place))  # while the device computes
+        return loss
+
+    @property
+    def _place(self) -> tuple[int, int]:
+        return self.state.step, self.state.skipped
+
+    def _read(self) -> torch.Tensor:
+        """The windows of this step on the device."""
+        place, rows = self._ahead or (self._place, None)
+        if rows is None or place != self._place:
+            rows = self._batches.at(*self._place)
+        return rows.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else rows
+
+    def _note(self, loss: torch.Tensor) -> str:
+        value = float(loss)
+        problem = self._watchdog.wrong(value)
+        if not problem:
+            self._smooth = value if math.isnan(self._smooth) else 0.9 * self._smooth + 0.1 * value
+            self.state.curve.append((self.state.tokens, value))
+            if len(self.state.curve) > 2 * CURVE:
+                self.state.curve = _thinned(self.state.curve)
+        return problem
+
+    def _roll_back(self, problem: str, tell: Callable[[str], None]) -> None:
+        """To what was saved last, and on with other text."""
+        at, skipped, rollbacks = self.state.step, self.state.skipped, self.state.rollbacks + 1
+        if rollbacks > ROLLBACKS:
+            raise ModelError(
+                f"Training went wrong {rollbacks} times: at step {at:,} {problem}. Lower the learning rates, or look "
+                "at the text."
+            )
+        found = checkpoint.load(self._home)
+        if found is None:
+            self._begin()
+        else:
+            self._restore(found)
+        self.state.skipped = skipped + at - self.state.step
+        self.state.rollbacks = rollbacks
+        tell(f"At step {at:,} {problem}. Going back to step {self.state.step:,}, and on with other text.")
+
+    def _report(self, done: float) -> Report:
+        self._recent.append((time.monotonic(), self.state.tokens))
+        (first, before), (last, now) = self._recent[0], self._recent[-1]
+        speed = (now - before) / (last - first) if last > first else math.nan
+        state = self.state
+        return Report(state.step, state.tokens, state.seconds, done, self._smooth, speed, self.recipe.rate(done))
+
+
+def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Half as many points, each the mean of two."""
+    pairs = zip(curve[::2], curve[1::2], strict=False)
+    return [(second[0], (first[1] + second[1]) / 2) for first, second in pairs]
+
+
+@contextmanager
+def _interruptible() -> Iterator[list[int]]:
+    """Ctrl-C and a polite kill are noted, so that a step is finished and saved first; a second one does not wait."""
+    noted: list[int] = []
+
+    def note(number: int, _: Any) -> None:
+        if noted:
+            raise KeyboardInterrupt
+        noted.append(number)
+
+    try:
+        before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    except ValueError:  # not the main thread: whoever runs it there stops it in another way
+        yield noted
+        return
+    try:
+        yield noted
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

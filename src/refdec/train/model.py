@@ -1,0 +1,369 @@
+"""A Llama-shaped language model to be trained: its shape and what that costs, its first weights, its loss.
+
+Names of weights are those of `LlamaForCausalLM` in `transformers`, and so is what they compute. Written so that
+torch.compile takes it whole; under torch.autocast everything but norms, rotations and the softmax is in the lower
+precision, the residual stream too, and weights stay what they are. Ids are in reading order. Knows nothing of text,
+files, optimisers or directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from refdec.errors import SettingsError
+from refdec.lm.llama import LlamaShape
+
+SPREAD = 0.02
+"""Standard deviation of the first embeddings, and of the first matrices at a width of 512."""
+
+START = 0
+"""The id that stands before a document, whichever way it is read."""
+
+CPU_LOGITS, GPU_LOGITS = 1 << 22, 1 << 28
+"""Logits that exist at a time: few enough for a processor's caches, many enough to fill a GPU with one product."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The sizes of a model, and what follows from them."""
+
+    layers: int
+    width: int
+    heads: int
+    inner: int  # width of the MLP
+    vocabulary: int
+    positions: int
+    kv_heads: int = 0  # heads of keys and values; 0: as many as of queries
+    head_size: int = 0  # 0: the width, shared by the heads
+    tied: bool = True  # the output matrix is that of the embeddings
+    epsilon: float = 1e-6
+    theta: float = 10_000.0  # base of the rotary positions
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            least = 0 if item.name in ("kv_heads", "head_size") else 1
+            if item.type == "int" and (not isinstance(value, int) or value < least):
+                raise SettingsError(f"{item.name} is {value!r}; it must be a whole number, {least} or more.")
+        if not self.head_size and self.width % self.heads:
+            raise SettingsError(f"width is {self.width}, and {self.heads} heads do not share it evenly. Choose others.")
+        object.__setattr__(self, "kv_heads", self.kv_heads or self.heads)
+        object.__setattr__(self, "head_size", self.head_size or self.width // self.heads)
+        if self.head_size % 2:
+            raise SettingsError(f"head_size is {self.head_size}; rotary positions need an even number.")
+        if self.heads % self.kv_heads:
+            raise SettingsError(f"heads is {self.heads}; it must be a multiple of kv_heads, {self.kv_heads}.")
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Self | None:
+        """From the contents of a config.json; None where they ask for something that this model does not do."""
+        found = LlamaShape.of(config)
+        if found is None:
+            return None
+        return cls(
+            layers=found.layers,
+            width=found.width,
+            heads=found.heads,
+            inner=found.inner,
+            vocabulary=found.vocabulary,
+            positions=found.window,
+            kv_heads=found.kv_heads,
+            head_size=found.head_size,
+            tied=found.tied,
+            epsilon=found.epsilon,
+            theta=found.theta,
+        )
+
+    def config(self) -> dict[str, Any]:
+        """For a config.json."""
+        sizes: dict[str, Any] = {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "vocab_size": self.vocabulary,
+            "hidden_size": self.width,
+            "intermediate_size": self.inner,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads,
+            "max_position_embeddings": self.positions,
+            "rms_norm_eps": self.epsilon,
+            "rope_theta": self.theta,
+            "tie_word_embeddings": self.tied,
+            "hidden_act": "silu",
+            "torch_dtype": "bfloat16",
+            "bos_token_id": START,
+            "eos_token_id": START,
+        }
+        return sizes if self._attended == self.width else sizes | {"head_dim": self.head_size}
+
+    @property
+    def parameters(self) -> int:
+        """All that is trained; embeddings that are the output matrix, too, count once."""
+        tables = 1 if self.tied else 2
+        return self._body + tables * self.vocabulary * self.width + self._vectors
+
+    def flops_per_token(self, length: int) -> float:
+        """Operations that a token of a sequence takes in training, forward and backward.
+
+        Six for every entry of a matrix that it is multiplied with: those of the layers and the output matrix. The
+        look-up of its embedding is none, and neither are norms and activations. Attention is causal: a token is
+        compared with half of the sequence on average, twice (scores, mixing), at six for every number of a head.
+        What is computed a second time to save memory is not counted, so a share of the peak that is told from this
+        is the model's own.
+        """
+        return 6 * (self._body + self.vocabulary * self.width) + 12 * self.layers * self._attended * length / 2
+
+    def bytes_on_disk(self, int8: bool) -> int:
+        """What an exported model weighs, without the names in front of the weights (some ten thousand bytes)."""
+        if not int8:
+            return 2 * self.parameters
+        rows = self.layers * (self._attended + 2 * self._keys + 2 * self.width + 2 * self.inner)
+        rows += self.vocabulary * (1 if self.tied else 2)
+        return self.parameters - self._vectors + 4 * (rows + self._vectors)
+
+    @property
+    def _attended(self) -> int:
+        return self.heads * self.head_size
+
+    @property
+    def _keys(self) -> int:
+        return self.kv_heads * self.head_size
+
+    @property
+    def _body(self) -> int:
+        """Entries of the matrices of all layers."""
+        return self.layers * self.width * (2 * self._attended + 2 * self._keys + 3 * self.inner)
+
+    @property
+    def _vectors(self) -> int:
+        """Entries of the norms."""
+        return (2 * self.layers + 1) * self.width
+
+
+class _Weight(nn.Module):
+    """A parameter with the name that `transformers` gives it. How it is used is the business of who holds it."""
+
+    def __init__(self, *size: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(size))
+
+
+class _Norm(_Weight):
+    def __init__(self, width: int, epsilon: float) -> None:
+        super().__init__(width)
+        self._epsilon = epsilon
+
+    def forward(self, stream: Tensor) -> Tensor:
+        found = F.rms_norm(stream.float(), self.weight.shape, self.weight.float(), self._epsilon)
+        return found.to(stream.dtype)
+
+
+class _Attention(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        queries, keys = shape.heads * shape.head_size, shape.kv_heads * shape.head_size
+        self.q_proj = _Weight(queries, shape.width)
+        self.k_proj = _Weight(keys, shape.width)
+        self.v_proj = _Weight(keys, shape.width)
+        self.o_proj = _Weight(shape.width, queries)
+        self._heads = [shape.heads, shape.kv_heads, shape.kv_heads]
+        self._size = shape.head_size
+
+    def forward(self, inputs: Tensor, cosine: Tensor, sine: Tensor, mask: Tensor | None) -> Tensor:
+        together = _multiply(inputs, self.q_proj, self.k_proj, self.v_proj)
+        queries, keys, values = together.view(*inputs.shape[:2], -1, self._size).split_with_sizes(self._heads, dim=2)
+        attended = F.scaled_dot_product_attention(
+            _rotate(queries, cosine, sine).transpose(1, 2),
+            _rotate(keys, cosine, sine).transpose(1, 2),
+            values.transpose(1, 2),
+            attn_mask=mask,
+            is_causal=mask is None,
+            enable_gqa=self._heads[0] != self._heads[1],
+        )
+        return _multiply(attended.transpose(1, 2).flatten(2), self.o_proj)
+
+
+class _Inner(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.gate_proj = _Weight(shape.inner, shape.width)
+        self.up_proj = _Weight(shape.inner, shape.width)
+        self.down_proj = _Weight(shape.width, shape.inner)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        gate, up = _multiply(inputs, self.gate_proj, self.up_proj).chunk(2, dim=-1)
+        return _multiply(F.silu(gate) * up, self.down_proj)
+
+
+class _Layer(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.self_attn = _Attention(shape)
+        self.mlp = _Inner(shape)
+        self.input_layernorm = _Norm(shape.width, shape.epsilon)
+        self.post_attention_layernorm = _Norm(shape.width, shape.epsilon)
+
+    def forward(self, stream: Tensor, cosine: Tensor, sine: Tensor, mask: Tensor | None) -> Tensor:
+        stream = stream + self.self_attn(self.input_layernorm(stream), cosine, sine, mask)
+        found: Tensor = stream + self.mlp(self.post_attention_layernorm(stream))
+        return found
+
+
+class _Body(nn.Module):
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.embed_tokens = _Weight(shape.vocabulary, shape.width)
+        self.layers = nn.ModuleList(_Layer(shape) for _ in range(shape.layers))
+        self.norm = _Norm(shape.width, shape.epsilon)
+
+
+class Llama(nn.Module):
+    """The model. Its weights are zero until `initialise` or `load_state_dict`."""
+
+    cosine: Tensor
+    sine: Tensor
+
+    def __init__(self, shape: Shape, *, documents: bool = False) -> None:
+        """`documents`: a token sees only its own document. Otherwise whatever stands before it in the sequence."""
+        super().__init__()
+        self.shape = shape
+        self._documents = documents
+        self.model = _Body(shape)
+        if not shape.tied:
+            self.lm_head = _Weight(shape.vocabulary, shape.width)
+        steps = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
+        angles = torch.outer(torch.arange(shape.positions, dtype=torch.float32), 1.0 / shape.theta**steps)
+        self.register_buffer("cosine", angles.cos(), persistent=False)
+        self.register_buffer("sine", angles.sin(), persistent=False)
+
+    @property
+    def head(self) -> nn.Parameter:
+        """The output matrix (vocabulary, width)."""
+        return self.model.embed_tokens.weight if self.shape.tied else self.lm_head.weight
+
+    @torch.no_grad()
+    def initialise(self, generator: torch.Generator) -> None:
+        """First weights, drawn from a generator on the CPU: the same wherever the model is.
+
+        Matrices that write into the residual stream are zero, so that every layer begins as one that changes
+        nothing; norms are one.
+        """
+        for name, weight in self.named_parameters():
+            if weight.ndim == 1:
+                weight.fill_(1.0)
+            elif name.endswith(("o_proj.weight", "down_proj.weight")):
+                weight.zero_()
+            else:
+                table = not name.startswith("model.layers.")
+                spread = SPREAD if table else SPREAD * (512 / self.shape.width) ** 0.5
+                weight.copy_(torch.randn(weight.shape, generator=generator) * spread)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Features after each id: (batch, length) to (batch, length, width)."""
+        length = ids.shape[1]
+        if length > self.shape.positions:
+            raise ValueError(f"A sequence of {length} ids was given to a model of {self.shape.positions} positions.")
+        cosine, sine = self.cosine[:length, None], self.sine[:length, None]
+        mask = document_mask(ids) if self._documents else None
+        stream = F.embedding(ids, self.model.embed_tokens.weight).to(_precision(ids.device))
+        for layer in self.model.layers:
+            stream = layer(stream, cosine, sine, mask)
+        features: Tensor = self.model.norm(stream)
+        return features
+
+    def loss(self, ids: Tensor, targets: Tensor, *, reduction: str = "mean") -> Tensor:
+        """Nats of the targets, (batch, length) as the ids are: their mean a token, or their sum."""
+        if reduction not in ("mean", "sum"):
+            raise ValueError(f"reduction is {reduction!r}; it must be mean or sum. For one a token, call losses.")
+        if torch.is_grad_enabled():
+            features = self(ids).flatten(0, 1)
+            total: Tensor = _Surprise.apply(features, self.head, targets.flatten())  # type: ignore[no-untyped-call]
+        else:
+            total = self.losses(ids, targets).sum()
+        return total / targets.numel() if reduction == "mean" else total
+
+    @torch.no_grad()
+    def losses(self, ids: Tensor, targets: Tensor) -> Tensor:
+        """Nats of each target, (batch, length), without gradients; the logits are in float32 whatever the features."""
+        features, weight = self(ids).flatten(0, 1), self.head.float()
+        with torch.autocast(ids.device.type, enabled=False):
+            found = [
+                F.cross_entropy(F.linear(rows.float(), weight), wanted, reduction="none")
+                for rows, wanted in _pieces(features, targets.flatten(), len(weight))
+            ]
+        return torch.cat(found).view(targets.shape)
+
+    def logits(self, ids: Tensor) -> Tensor:
+        """(batch, length, vocabulary), all at once: for a few sequences."""
+        return F.linear(self(ids).float(), self.head.float())
+
+
+class _Surprise(torch.autograd.Function):
+    """The summed cross-entropy of a linear head, in pieces, so that few logits exist at a time.
+
+    The gradients of a piece are worked out right after its logits, which are then gone: nothing is kept or computed
+    twice for the backward pass, which only scales. Products are in the precision of the features; the softmax and
+    what is summed over pieces are in float32.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+        matrix = weight.to(features.dtype)
+        entries = torch.arange(len(weight), device=features.device)
+        total = torch.zeros((), device=features.device)
+        by_weight = torch.zeros_like(weight, dtype=torch.float32)
+        by_features = []
+        for rows, wanted in _pieces(features, targets, len(weight)):
+            scores = F.linear(rows, matrix).float().log_softmax(-1)
+            total = total - scores.gather(1, wanted[:, None]).sum()
+            error = (scores.exp() - (entries == wanted[:, None]).float()).to(features.dtype)
+            by_features.append(error @ matrix)
+            by_weight = by_weight + (error.t() @ rows).float()
+        ctx.save_for_backward(torch.cat(by_features), by_weight.to(weight.dtype))
+        return total
+
+    @staticmethod
+    def backward(ctx: Any, *scale: Tensor) -> tuple[Tensor, Tensor, None]:
+        by_features, by_weight = ctx.saved_tensors
+        return by_features * scale[0], by_weight * scale[0], None
+
+
+def document_mask(ids: Tensor) -> Tensor:
+    """Which ids each id sees where documents are kept apart: (batch, length) to (batch, 1, length, length), of bool.
+
+    Those of its own document up to itself; a document begins with the id that marks its start.
+    """
+    number = (ids == START).cumsum(1)
+    return (number[:, None, :, None] == number[:, None, None, :]).tril()
+
+
+def _pieces(features: Tensor, targets: Tensor, vocabulary: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Rows and their targets, a share at a time."""
+    rows = max(1, (CPU_LOGITS if features.device.type == "cpu" else GPU_LOGITS) // vocabulary)
+    return zip(torch.split(features, rows), torch.split(targets, rows), strict=True)
+
+
+def _precision(device: torch.device) -> torch.dtype:
+    """Of the residual stream and of products."""
+    if torch.is_autocast_enabled(device.type):
+        return torch.get_autocast_dtype(device.type)
+    return torch.float32
+
+
+def _multiply(inputs: Tensor, *parts: _Weight) -> Tensor:
+    """With one matrix of several that have the same inputs: one product is faster than several."""
+    weights = [part.weight.to(inputs.dtype) for part in parts]
+    return F.linear(inputs, weights[0] if len(weights) == 1 else torch.cat(weights))
+
+
+def _rotate(heads: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """Rotary positions: (batch, length, heads, size), with tables (length, 1, size / 2)."""
+    first, second = heads.float().chunk(2, dim=-1)
+    turned = torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
+    return turned.to(heads.dtype)

@@ -1,0 +1,38 @@
+"""The curve of the loss of both directions, for people who would rather look than read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+from refdec.errors import ModelError
+from refdec.lm.direction import Direction
+from refdec.train.card import Measured
+
+COLOURS = {Direction.FORWARD: "#2a6f97", Direction.BACKWARD: "#c8553d"}
+
+
+def draw(path: Path, found: Mapping[Direction, Measured], bytes_per_token: float) -> None:
+    """Bits a byte of training text against tokens seen; a dot at the end is the held-out text."""
+    try:
+        import matplotlib
+    except ImportError:
+        raise ModelError("A plot needs a package that is not installed: pip install 'refdec[train]'.") from None
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(7, 3.2))
+    per_nat = 1 / (bytes_per_token * math.log(2))
+    for direction, measured in found.items():
+        curve = measured.state.curve
+        tokens = [place / 1e6 for place, _ in curve]
+        axes.plot(tokens, [loss * per_nat for _, loss in curve], color=COLOURS[direction], lw=1, label=direction.value)
+        axes.plot(tokens[-1:], [measured.bits], "o", color=COLOURS[direction])
+    lows = [measured.bits for measured in found.values()]
+    axes.set(xlabel="tokens seen, millions", ylabel="bits a byte", ylim=(0.8 * min(lows), 2.5 * max(lows)))
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)

@@ -1,0 +1,111 @@
+"""How a model is made: its size, how fast it learns, how much it reads. Settings like those of the tasks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from refdec.errors import SettingsError
+from refdec.settings import Settings, did_you_mean, setting
+
+if TYPE_CHECKING:
+    from refdec.train.model import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe(Settings):
+    """The defaults are those of the embedded pair."""
+
+    task: ClassVar[str] = "train"
+
+    vocabulary: int = setting(16_384, "entries of the tokenizer", low=257, high=1 << 20)
+    layers: int = setting(12, "layers of a model", low=1, high=200)
+    width: int = setting(512, "width of a model", low=8, high=16_384)
+    heads: int = setting(8, "attention heads of a layer", low=1, high=256)
+    inner: int = setting(1_408, "width inside an MLP", low=8, high=65_536)
+    positions: int = setting(512, "tokens of a sequence", low=16, high=65_536)
+    batch_tokens: int = setting(262_144, "tokens of a step, over all processes", low=16, high=1 << 28)
+    matrix_rate: float = setting(0.02, "learning rate of Muon, for the matrices", low=0, high=10)
+    other_rate: float = setting(0.004, "learning rate of AdamW, for embeddings and norms", low=0, high=10)
+    momentum: float = setting(0.95, "momentum of Muon", low=0, high=1)
+    weight_decay: float = setting(0.0, "how much matrices shrink, times the learning rate", low=0, high=10)
+    warm_up: float = setting(0.01, "share of the budget in which the rates rise", low=0, high=1)
+    decay: float = setting(0.5, "share of the budget, at its end, in which the rates fall to nothing", low=0, high=1)
+    documents: bool = setting(False, "attention stays inside a document")
+    seed: int = setting(0, "seed of the first weights and of the order of reading", low=0, high=2**63 - 1)
+
+    def __post_init__(self) -> None:
+        Settings.__post_init__(self)
+        if self.width % (2 * self.heads):
+            raise SettingsError(
+                f"width is {self.width}, and {self.heads} heads do not share it in even parts. Choose others."
+            )
+        if self.batch_tokens % self.positions:
+            raise SettingsError(
+                f"batch_tokens is {self.batch_tokens}; it must be a multiple of positions, {self.positions}."
+            )
+        if self.warm_up + self.decay > 1:
+            raise SettingsError(f"warm_up and decay are {self.warm_up} and {self.decay}; together at most 1.")
+
+    @property
+    def shape(self) -> Shape:
+        from refdec.train.model import Shape  # it brings torch, which a help text need not wait for
+
+        return Shape(
+            layers=self.layers,
+            width=self.width,
+            heads=self.heads,
+            inner=self.inner,
+            vocabulary=self.vocabulary,
+            positions=self.positions,
+        )
+
+    @property
+    def sequences(self) -> int:
+        """Of a step, over all processes."""
+        return self.batch_tokens // self.positions
+
+    def rate(self, done: float) -> float:
+        """The learning rates at some share of the budget, against their highest: up, level, down."""
+        if done < self.warm_up:
+            return done / self.warm_up
+        return min(1.0, max(0.0, 1.0 - done) / self.decay) if self.decay else 1.0
+
+
+SIZES: dict[str, Recipe] = {
+    "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=8_192),
+    "15m": Recipe(vocabulary=8_192, layers=8, width=352, heads=8, inner=960, positions=512, batch_tokens=65_536),
+    "47m": Recipe(),
+    "125m": Recipe(vocabulary=32_768, layers=12, width=832, heads=13, inner=2_240, positions=1_024),
+    "350m": Recipe(
+        vocabulary=32_768, layers=24, width=1_024, heads=16, inner=2_816, positions=1_024, batch_tokens=524_288
+    ),
+}
+"""By their parameters. `5m` is for a laptop and a small corpus, `47m` is the embedded pair, the others need a GPU."""
+
+
+def size(name: str) -> Recipe:
+    if name not in SIZES:
+        raise SettingsError(f"There is no size {name!r}{did_you_mean(name, SIZES)}. Sizes: {', '.join(SIZES)}.")
+    return SIZES[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be spent on one direction: minutes, or tokens."""
+
+    minutes: float | None = None
+    tokens: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.minutes is None) == (self.tokens is None):
+            raise SettingsError("A budget is minutes or tokens. Give one of them.")
+        if not (self.minutes or self.tokens or 0) > 0:
+            raise SettingsError("The budget is nothing. Give some minutes or tokens.")
+
+    def spent(self, tokens: int, seconds: float) -> float:
+        """The share of it that is gone: 1 is all."""
+        if self.minutes is not None:
+            return seconds / (60 * self.minutes)
+        assert self.tokens is not None
+        return tokens / self.tokens

@@ -1,0 +1,37 @@
+"""Notices when training goes wrong: a loss that is no number, or that jumps and stays up. Knows numbers only."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MEMORY = 0.98  # of the running mean and spread
+SPREADS = 6.0  # above the mean, and
+NATS = 0.5  # by at least so much, is a jump
+STAYS = 5  # steps that it must stay up
+FIRST = 50  # steps in which a loss may do what it likes
+
+
+@dataclass
+class Watchdog:
+    """Fed with the loss of every step; its state is plain numbers."""
+
+    mean: float = math.nan
+    spread: float = 0.0
+    seen: int = 0
+    up: int = 0  # steps since it jumped
+
+    def wrong(self, loss: float) -> str:
+        """What is wrong, in a few words; nothing where nothing is."""
+        if not math.isfinite(loss):
+            return f"the loss is {loss}"
+        self.seen += 1
+        if math.isnan(self.mean):
+            self.mean = loss
+        if self.seen > FIRST and loss > self.mean + max(NATS, SPREADS * self.spread):
+            self.up += 1
+            return f"the loss rose from {self.mean:.2f} to {loss:.2f} and stayed there" if self.up >= STAYS else ""
+        self.up = 0
+        self.mean = MEMORY * self.mean + (1 - MEMORY) * loss
+        self.spread = MEMORY * self.spread + (1 - MEMORY) * abs(loss - self.mean)
+        return ""

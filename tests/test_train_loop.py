@@ -1,0 +1,290 @@
+"""Training as its promises: on time, resumable to the digit, the same however many processes share the work."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from refdec.errors import InputError, ModelError, SettingsError
+from refdec.lm.direction import Direction
+from refdec.train import checkpoint, loop
+from refdec.train.batches import Batches, windows_of
+from refdec.train.checkpoint import Checkpoint
+from refdec.train.loop import Report, Trainer
+from refdec.train.muon import Muon
+from refdec.train.processes import Processes
+from refdec.train.recipe import SIZES, Budget, Recipe, size
+from refdec.train.watchdog import FIRST, STAYS, Watchdog
+
+TINY = Recipe(
+    vocabulary=300, layers=2, width=32, heads=2, inner=48, positions=16, batch_tokens=128, matrix_rate=0.02, warm_up=0.1
+)
+STREAM = np.random.default_rng(0).integers(0, 300, 4_000).astype(np.uint16) // 7
+CPU = Processes(torch.device("cpu"))
+
+
+def batches(direction: Direction = Direction.FORWARD, **changes: Any) -> Batches:
+    given: dict[str, Any] = {"length": TINY.positions, "sequences": TINY.sequences, "seed": 0} | changes
+    return Batches(STREAM, direction, **given)
+
+
+def trainer(home: Path, recipe: Recipe = TINY, **changes: Any) -> Trainer:
+    return Trainer(recipe, batches(), home, CPU, **changes)
+
+
+def test_every_window_is_read_once_an_epoch() -> None:
+    given = batches(sequences=1)
+    starts = [int(given.at(step)[0, 0]) for step in range(given.windows)]
+    whole = {tuple(given.at(step)[0].tolist()) for step in range(given.windows)}
+    assert len(starts) == given.windows
+    assert len(whole) == given.windows
+    again = {tuple(given.at(given.windows + step)[0].tolist()) for step in range(given.windows)}
+    assert whole != again  # boundaries move
+
+
+def test_backward_windows_are_the_forward_ones_reversed() -> None:
+    forward, backward = batches().at(3), batches(Direction.BACKWARD).at(3)
+    assert torch.equal(backward, forward.flip(1))
+
+
+def test_held_out_text_is_read_whole_however_short() -> None:
+    whole = windows_of(STREAM[:50], Direction.FORWARD, 16)
+    assert whole.shape == (3, 17)
+    assert torch.equal(whole[1:, 0], whole[:-1, -1])  # each begins where the one before it ended
+    assert torch.equal(
+        windows_of(STREAM[:10], Direction.BACKWARD, 16), windows_of(STREAM[:10], Direction.FORWARD, 16).flip(1)
+    )
+    assert windows_of(STREAM[:50], Direction.FORWARD, 16, most=2).shape == (2, 17)
+
+
+def test_processes_share_a_step_without_overlap() -> None:
+    whole = batches().at(2)
+    shares = [batches(rank=rank, world=2).at(2) for rank in range(2)]
+    assert torch.equal(torch.cat(shares), whole)
+
+
+def test_what_cannot_be_read_is_refused() -> None:
+    with pytest.raises(InputError, match="The training text has 10 tokens, and a sequence has 16"):
+        Batches(STREAM[:10], Direction.FORWARD, 16, 1, 0)
+    with pytest.raises(InputError, match="8 sequences a step cannot be shared by 3 processes"):
+        batches(world=3)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"heads": 3}, "3 heads do not share it"),
+        ({"batch_tokens": 100}, "must be a multiple of positions"),
+        ({"warm_up": 0.8, "decay": 0.5}, "together at most 1"),
+        ({"layers": 0}, "layers is 0"),
+    ],
+)
+def test_recipes_that_do_not_add_up_are_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        TINY.replace(**changes)
+
+
+def test_sizes_have_the_parameters_of_their_names() -> None:
+    for name, recipe in SIZES.items():
+        assert recipe.shape.parameters == pytest.approx(1e6 * int(name.removesuffix("m")), rel=0.15)
+    with pytest.raises(SettingsError, match="did you mean '47m'"):
+        size("47")
+
+
+def test_rates_rise_stay_and_fall_over_the_budget() -> None:
+    recipe = TINY.replace(warm_up=0.1, decay=0.4)
+    assert [recipe.rate(done) for done in (0, 0.05, 0.1, 0.5, 0.6)] == pytest.approx([0, 0.5, 1, 1, 1])
+    assert [recipe.rate(done) for done in (0.8, 1.0, 1.2)] == pytest.approx([0.5, 0, 0])
+    assert TINY.replace(warm_up=0, decay=0).rate(1.0) == 1.0
+
+
+def test_a_budget_is_minutes_or_tokens() -> None:
+    assert Budget(minutes=2).spent(0, 60) == 0.5
+    assert Budget(tokens=100).spent(25, 1e9) == 0.25
+    for given in ({}, {"minutes": 1, "tokens": 1}, {"minutes": 0}):
+        with pytest.raises(SettingsError):
+            Budget(**given)
+
+
+def test_a_loss_that_is_no_number_or_stays_up_is_noticed() -> None:
+    watchdog = Watchdog()
+    assert not any(watchdog.wrong(5 - 0.01 * step) for step in range(2 * FIRST))
+    assert not any(watchdog.wrong(8.0) for _ in range(STAYS - 1))
+    assert not watchdog.wrong(4.0)  # it was one bad step
+    told = [watchdog.wrong(8.0) for _ in range(STAYS)]
+    assert not any(told[:-1])
+    assert "stayed there" in told[-1]
+    assert "the loss is nan" in watchdog.wrong(math.nan)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_muon_steps_as_that_of_torch_does(decay: float) -> None:
+    sizes = [(8, 8), (8, 8), (16, 8), (8, 24), (8, 24)]
+    numbers = torch.Generator().manual_seed(0)
+    first = [torch.randn(*size, generator=numbers).requires_grad_() for size in sizes]
+    second = [matrix.detach().clone().requires_grad_() for matrix in first]
+    ours = Muon(first, lr=0.02, momentum=0.9, weight_decay=decay)
+    theirs = torch.optim.Muon(second, lr=0.02, momentum=0.9, weight_decay=decay)
+    for _ in range(4):
+        for mine, other in zip(first, second, strict=True):
+            mine.grad = torch.randn(mine.shape, generator=numbers)
+            other.grad = mine.grad.clone()
+        ours.step()
+        theirs.step()  # type: ignore[no-untyped-call]
+    for mine, other in zip(first, second, strict=True):
+        assert (mine - other).norm() / other.norm() < 1e-2  # torch's rounds to bfloat16 inside
+    assert ours.state_dict()["state"].keys() == theirs.state_dict()["state"].keys()
+
+
+def test_training_learns_and_ends_with_its_tokens(tmp_path: Path) -> None:
+    reports: list[Report] = []
+    mine = trainer(tmp_path / "run")
+    before = mine.evaluate(STREAM)
+    trained = mine.run(Budget(tokens=128 * 60), reports.append)
+    assert mine.evaluate(STREAM) < before - 0.5
+    assert trained.state.step == 60
+    assert [report.step for report in reports] == list(range(1, 61))
+    assert reports[-1].done < 1
+    assert all(torch.isfinite(tensor).all() for tensor in trained.weights.values())
+
+
+def test_a_budget_of_time_ends_on_time(tmp_path: Path) -> None:
+    trained = trainer(tmp_path / "run").run(Budget(minutes=1 / 60))
+    assert 1.0 <= trained.state.seconds < 2.5
+
+
+def test_a_run_that_goes_on_gives_the_same_loss_curve_to_the_digit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    budget = Budget(tokens=128 * 30)
+    whole = trainer(tmp_path / "whole").run(budget)
+    monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
+
+    def stop(report: Report) -> None:
+        if report.step in (7, 19):
+            raise RuntimeError("killed")
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="killed"):
+            trainer(tmp_path / "parted").run(budget, stop)
+    parted = trainer(tmp_path / "parted").run(budget)
+    assert parted.state.curve == whole.state.curve
+    assert all(torch.equal(parted.weights[name], tensor) for name, tensor in whole.weights.items())
+
+
+def test_ctrl_c_saves_first(tmp_path: Path) -> None:
+    def interrupt(report: Report) -> None:
+        if report.step == 5:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer(tmp_path / "run").run(Budget(tokens=128 * 30), interrupt)
+    found = checkpoint.load(tmp_path / "run")
+    assert found is not None
+    assert found.values["step"] == 5
+
+
+def test_a_run_that_goes_wrong_goes_back_and_reads_something_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
+    mine = trainer(tmp_path / "run")
+    told: list[str] = []
+
+    def spoil(report: Report) -> None:
+        if report.step == 10 and not told:
+            with torch.no_grad():
+                next(mine.model.parameters()).fill_(math.nan)
+            shutil.rmtree(tmp_path / "run")
+            shutil.copytree(tmp_path / "good", tmp_path / "run")
+        elif report.step == 8 and not told:
+            mine._save(told.append)
+            shutil.copytree(tmp_path / "run", tmp_path / "good")
+            monkeypatch.setattr(loop, "SAVE_SECONDS", 1e9)
+
+    trained = mine.run(Budget(tokens=128 * 20), spoil, told.append)
+    assert trained.state.rollbacks == 1
+    assert trained.state.step == 20
+    assert trained.state.skipped == 3
+    assert "the loss is nan. Going back to step 8" in told[0]
+
+
+def test_training_that_goes_wrong_again_and_again_ends_with_a_sentence(tmp_path: Path) -> None:
+    recipe = TINY.replace(matrix_rate=10.0, other_rate=10.0, warm_up=0.0)
+    spoiled = {name: tensor * math.nan for name, tensor in trainer(tmp_path / "x").weights().items()}
+    with pytest.raises(ModelError, match="Training went wrong 4 times"):
+        trainer(tmp_path / "run", recipe, initial=(TINY.shape, spoiled)).run(Budget(tokens=128 * 20))
+
+
+def test_a_checkpoint_of_another_recipe_is_refused(tmp_path: Path) -> None:
+    trainer(tmp_path / "run").run(Budget(tokens=128 * 2))
+    with pytest.raises(InputError, match="is of another recipe"):
+        trainer(tmp_path / "run", TINY.replace(matrix_rate=0.01)).run(Budget(tokens=128 * 4))
+
+
+def test_a_checkpoint_is_whole_or_the_one_before_it(tmp_path: Path) -> None:
+    home = tmp_path / "run"
+    first = Checkpoint({"a": torch.ones(2)}, {}, {"step": 1})
+    checkpoint.save(home, first)
+    checkpoint.save(home, Checkpoint({"a": torch.zeros(2)}, {}, {"step": 2}))
+    found = checkpoint.load(home)
+    assert found is not None
+    assert found.values == {"step": 2}
+    home.rename(home.with_name("run.old"))  # killed between two steps
+    found = checkpoint.load(home)
+    assert found is not None
+    assert found.values == {"step": 2}
+    (home.with_name("run.old") / "weights.safetensors").write_bytes(b"odd")
+    with pytest.raises(ModelError, match=r"run\.old cannot be used"):
+        checkpoint.load(home)
+    assert checkpoint.load(tmp_path / "nothing") is None
+
+
+def test_a_full_disk_is_told_and_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(tmp_path)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
+    told: list[str] = []
+    trained = trainer(tmp_path / "run").run(Budget(tokens=128 * 3), tell=told.append)
+    assert trained.state.step == 3
+    assert "a checkpoint needs" in told[0]
+
+
+TWO = """
+import sys, json, torch
+from pathlib import Path
+from refdec.train.processes import joined
+from refdec.train.loop import Trainer
+from refdec.train.recipe import Budget
+from tests.test_train_loop import TINY, STREAM
+from refdec.train.batches import Batches
+from refdec.lm.direction import Direction
+with joined(torch.device("cpu")) as processes:
+    given = Batches(STREAM, Direction.FORWARD, TINY.positions, TINY.sequences, 0, processes.rank, processes.world)
+    trained = Trainer(TINY, given, Path(sys.argv[1]), processes).run(Budget(tokens=128 * 25))
+    if processes.is_first:
+        Path(sys.argv[2]).write_text(json.dumps(trained.state.curve))
+"""
+
+
+def test_two_processes_train_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "two.py"
+    script.write_text(TWO)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent), "OMP_NUM_THREADS": "1"}
+    subprocess.run([*command, str(tmp_path / "two"), str(tmp_path / "curve")], env=environment, check=True, timeout=120)
+    two = json.loads((tmp_path / "curve").read_text())
+    # The same passes: Muon rounds its matrices to bfloat16, so that sums in another order already show.
+    monkeypatch.setattr(loop, "CPU_TOKENS", TINY.batch_tokens // 2)
+    one = trainer(tmp_path / "one").run(Budget(tokens=128 * 25)).state.curve
+    assert [loss for _, loss in one] == pytest.approx([loss for _, loss in two], abs=1e-4)
