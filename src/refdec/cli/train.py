@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.status import Status
 
-from refdec.cli import progress
 from refdec.cli.options import FILE, given, options_of, quiet_option
-from refdec.cli.progress import time_text
+from refdec.cli.progress import Live, time_text
 from refdec.errors import InputError
 from refdec.train.recipe import SIZES, Budget, Recipe, size
 
 if TYPE_CHECKING:
+    import torch
+
     from refdec.lm.direction import Direction
     from refdec.train.cleaning import Counts
     from refdec.train.loop import Report
@@ -109,34 +106,20 @@ def _plot(plan: Plan, made: Made) -> None:
         click.echo(f"the loss is drawn in {path}")
 
 
-class _Told:
+class _Told(Live):
     """How it goes: a live line on a terminal, a plain line now and then in a log."""
 
-    def __init__(self, quiet: bool, plan: Plan, device: Any) -> None:
+    def __init__(self, quiet: bool, plan: Plan, device: torch.device) -> None:
         from refdec.train.peak import peak
 
-        self._quiet, self._plan, self._peak = quiet, plan, peak(device)
-        self._console = Console(stderr=True)
-        self._status: Status | None = None
-        self._logged = 0.0
-
-    def __enter__(self) -> _Told:
-        if self._console.is_terminal and not self._quiet:
-            self._status = self._console.status("reading")
-            self._status.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._status is not None:
-            self._status.stop()
+        super().__init__(quiet)
+        self._plan, self._peak = plan, peak(device)
 
     def stage(self, words: str) -> None:
-        self._say(words, True)
+        self.say(words, must=True)
 
     def counted(self, counts: Counts) -> None:
-        self._say(f"tokenising the text: {counts.documents:,} documents, {counts.bytes / 1e6:,.1f} MB", False)
+        self.say(f"tokenising the text: {counts.documents:,} documents, {counts.bytes / 1e6:,.1f} MB")
 
     def trained(self, direction: Direction, report: Report, bits: float) -> None:
         left = report.seconds * (1 - report.done) / report.done if report.done else 0.0
@@ -151,16 +134,4 @@ class _Told:
         if self._peak is not None:
             share = report.tokens_per_second * recipe.shape.flops_per_token(recipe.positions) / self._peak
             parts.append(f"{share:.0%} of the peak")
-        self._say(", ".join([*parts, f"{time_text(left)} left"]), False)
-
-    def tell(self, words: str) -> None:
-        if not self._quiet:
-            self._console.out(f"refdec: {words}", highlight=False)
-
-    def _say(self, words: str, new: bool) -> None:
-        now = time.monotonic()
-        if self._status is not None:
-            self._status.update(words)
-        elif not self._quiet and (new or now - self._logged >= progress.LOG_SECONDS):
-            self._logged = now
-            self._console.out(f"refdec: {words}", highlight=False)
+        self.say(", ".join([*parts, f"{time_text(left)} left"]))
