@@ -6,6 +6,7 @@ the order of things; each of them is done elsewhere.
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Callable
@@ -115,6 +116,7 @@ def discard_work(plan: Plan) -> None:
 def _prepare(plan: Plan, watcher: Watcher) -> None:
     """The tokenizer and the shards, unless they are there."""
     plan.work.mkdir(parents=True, exist_ok=True)
+    _refuse_another(plan)
     file = plan.work / "tokenizer.json"
     given = plan.tokenizer or plan.begin_from
     if given is not None:
@@ -128,6 +130,23 @@ def _prepare(plan: Plan, watcher: Watcher) -> None:
     if not _are_there(plan, tokenizer):
         watcher.stage("tokenising the text")
         write_shards(plan.corpus, tokenizer, plan.work / "shards", step=watcher.counted)
+
+
+def _refuse_another(plan: Plan) -> None:
+    """What is kept must be of the same recipe."""
+    note = plan.work / "recipe.json"
+    mine = dict(plan.recipe.items())
+    try:
+        kept = json.loads(note.read_text(encoding="utf-8")) if note.exists() else mine
+    except ValueError:
+        kept = {}
+    for name, value in mine.items():
+        if kept.get(name) != value:
+            raise InputError(
+                f"{plan.work} holds a run of another recipe: {name} was {kept.get(name)} and is {value}. Give the same "
+                "settings, or remove that directory."
+            )
+    write_whole(note, json.dumps(mine, indent=1) + "\n")
 
 
 def _are_there(plan: Plan, tokenizer: Tokenizer) -> bool:
