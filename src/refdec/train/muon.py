@@ -33,7 +33,7 @@ class Muon(torch.optim.Muon):
         torch._foreach_lerp_(memory, gradients, 1 - group["momentum"])
         wanted = torch._foreach_lerp(gradients, memory, group["momentum"]) if group["nesterov"] else memory
         stacked = torch.stack(wanted)
-        if stacked.is_cuda:  # a CPU is slower at bfloat16, and exact at no cost
+        if stacked.is_cuda:  # few CPUs are quick at bfloat16
             stacked = stacked.bfloat16()
         found = orthogonal(stacked, group["ns_coefficients"], group["ns_steps"], group["eps"])
         rate = group["lr"] * math.sqrt(
