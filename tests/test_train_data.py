@@ -588,6 +588,7 @@ def test_what_goes_wrong_in_a_process_reaches_the_caller(tmp_path: Path, tokeniz
 
 SCRIPT = """
 import sys
+import time
 from pathlib import Path
 from refdec.train.corpus import Corpus, CorpusSettings
 from refdec.train.shards import write_shards
@@ -595,8 +596,12 @@ from refdec.train.tokenizer import load_tokenizer
 
 def main():
     corpus = Corpus.at([Path(sys.argv[1])], CorpusSettings(held_out=0.1))
-    write_shards(corpus, load_tokenizer(Path(sys.argv[2])), Path(sys.argv[3]), workers=2,
-                 step=lambda counts: print(counts.kept, flush=True))
+    write_shards(corpus, load_tokenizer(Path(sys.argv[2])), Path(sys.argv[3]), workers=2, step=step)
+
+def step(counts):
+    print(counts.kept, flush=True)
+    while counts.kept and not Path("go").exists():  # it does not end before somebody wants it to
+        time.sleep(0.01)
 
 if __name__ == "__main__":
     sys.exit(main())
@@ -655,6 +660,7 @@ def test_a_killed_run_leaves_nothing_that_looks_whole_nor_any_process(
     wait_until_gone(killed.pid)
     with pytest.raises(InputError, match=r"There are no shards in .*interrupted"):
         Shards.open(tmp_path / "shards")
+    (tmp_path / "go").touch()
     again = script()
     assert again.communicate()[1] == b""
     assert again.returncode == 0
