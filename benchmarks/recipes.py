@@ -23,7 +23,7 @@ import torch
 from refdec.lm.direction import Direction
 from refdec.lm.pair import choose_device
 from refdec.train.batches import Batches
-from refdec.train.loop import Trainer
+from refdec.train.loop import Trainer, pays_to_compile
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe, size
 from refdec.train.shards import Shards
@@ -50,7 +50,8 @@ def attempt(
     batches = Batches(shards.train, direction, recipe.positions, recipe.sequences, recipe.seed)
     with tempfile.TemporaryDirectory() as home:
         began = time.monotonic()
-        trainer = Trainer(recipe, batches, Path(home) / "run", Processes(device))
+        compiled = pays_to_compile(device, budget)
+        trainer = Trainer(recipe, batches, Path(home) / "run", Processes(device), compiled=compiled)
         trained = trainer.run(budget, tell=print)
         seconds = trained.state.seconds
         loss = trainer.evaluate(shards.held_out)

@@ -587,6 +587,7 @@ def test_what_goes_wrong_in_a_process_reaches_the_caller(tmp_path: Path, tokeniz
 
 
 SCRIPT = """
+import signal
 import sys
 import time
 from pathlib import Path
@@ -604,6 +605,7 @@ def step(counts):
         time.sleep(0.01)
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a background job ignores it
     sys.exit(main())
 """
 

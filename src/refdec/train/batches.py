@@ -55,6 +55,10 @@ class Batches:
         rows = np.stack([self._window(first + place) for place in range(mine)])
         return torch.from_numpy(np.ascontiguousarray(self.direction.arrange_rows(rows), dtype=np.int64))
 
+    def windows_of(self, stream: Ids, most: int | None = None) -> torch.Tensor:
+        """Windows of another stream, such as held-out text, one after the other."""
+        return windows_of(stream, self.direction, self.length, most)
+
     def _window(self, number: int) -> Ids:
         epoch, place = divmod(number, self.windows)
         shift, order = _epoch(self.seed, epoch, self.windows, self.length)

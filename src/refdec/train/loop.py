@@ -7,6 +7,8 @@ goes back to what was saved and reads something else. Knows nothing of text, nor
 from __future__ import annotations
 
 import math
+import os
+import shutil
 import signal
 import time
 from collections import deque
@@ -22,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from refdec.errors import InputError, ModelError
 from refdec.train import checkpoint
-from refdec.train.batches import Batches, Ids, windows_of
+from refdec.train.batches import Batches, Ids
 from refdec.train.checkpoint import Checkpoint
 from refdec.train.model import Llama, Shape
 from refdec.train.optimiser import Optimiser
@@ -35,6 +37,9 @@ CPU_TOKENS, GPU_TOKENS = 1 << 12, 1 << 17
 
 HELD_BYTES = 48
 """Of a token, for each number of the stream in each layer, while it waits for its gradient."""
+
+COMPILED_MINUTES, COMPILED_TOKENS = 2.0, 1 << 20
+"""From which budget on a processor's program is compiled first."""
 
 SAVE_SECONDS = 120.0
 RECENT = 20  # steps over which the speed is told
@@ -98,14 +103,17 @@ class Trainer:
         home: Path,
         processes: Processes,
         initial: Initial | None = None,
-        compiled: bool | None = None,
+        compiled: bool = False,
     ) -> None:
-        """`initial` is a model to go on from, of whatever shape; without it, one is begun as the recipe has it."""
+        """`initial` is a model to go on from, of whatever shape; without it, one is begun as the recipe has it.
+
+        `compiled`: see `pays_to_compile`.
+        """
         self.recipe, self._batches, self._home, self._processes = recipe, batches, home, processes
         self.device = processes.device
         self._initial = None if initial is None else initial[1]
         self.shape = recipe.shape if initial is None else initial[0]
-        self._compiled = self.device.type == "cuda" if compiled is None else compiled
+        self._compiled = compiled
         self.model = Llama(self.shape, documents=recipe.documents).to(self.device)
         self._objective: Callable[[torch.Tensor], torch.Tensor] = self._wrap(Objective(self.model))
         self._begin()
@@ -147,7 +155,7 @@ class Trainer:
 
     def evaluate(self, stream: Ids) -> float:
         """Nats a token of held-out text, read as the training text is."""
-        windows = windows_of(stream, self._batches.direction, self.recipe.positions)
+        windows = self._batches.windows_of(stream)
         losses: list[torch.Tensor] = []
         with torch.no_grad(), self._precision():
             for part in torch.split(windows, self._at_once):
@@ -174,8 +182,8 @@ class Trainer:
         return objective
 
     def _precision(self) -> Any:
-        """bfloat16 on a GPU; the weights themselves stay in float32."""
-        return torch.autocast("cuda", torch.bfloat16) if self.device.type == "cuda" else nullcontext()
+        """bfloat16 where that is fast; the weights themselves stay in float32."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=is_quick_at_bfloat16(self.device))
 
     def _begin(self) -> None:
         """As if nothing had been read yet."""
@@ -297,6 +305,22 @@ class Trainer:
         speed = (now - before) / (last - first) if last > first else math.nan
         state = self.state
         return Report(state.step, state.tokens, state.seconds, done, self._smooth, speed, self.recipe.rate(done))
+
+
+def pays_to_compile(device: torch.device, budget: Budget) -> bool:
+    """Always on a GPU; on a processor, half a minute is won back in a few, where there is a compiler for C++."""
+    if device.type != "cpu":
+        return device.type == "cuda"
+    is_long = (budget.minutes or 0) >= COMPILED_MINUTES or (budget.tokens or 0) >= COMPILED_TOKENS
+    return is_long and shutil.which(os.environ.get("CXX", "g++")) is not None
+
+
+def is_quick_at_bfloat16(device: torch.device) -> bool:
+    """Whether a device multiplies in bfloat16: a GPU, or a processor with instructions for it."""
+    if device.type != "cpu":
+        return device.type == "cuda"
+    known = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
+    return any(supported is not None and supported() for supported in known)
 
 
 def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:

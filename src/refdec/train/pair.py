@@ -25,7 +25,7 @@ from refdec.train.card import Measured, card
 from refdec.train.cleaning import Counts
 from refdec.train.corpus import Corpus
 from refdec.train.export import check_exportable, export_pair, int8_loss, load_initial
-from refdec.train.loop import Initial, Report, Trainer
+from refdec.train.loop import Initial, Report, Trainer, pays_to_compile
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
 from refdec.train.samples import sample
@@ -185,7 +185,8 @@ def _train(
         shards.train, direction, recipe.positions, recipe.sequences, recipe.seed, processes.rank, processes.world
     )
     watcher.stage(f"{direction.value}: getting ready")
-    trainer = Trainer(recipe, batches, plan.work / direction.value, processes, initial)
+    compiled = pays_to_compile(processes.device, plan.budget)
+    trainer = Trainer(recipe, batches, plan.work / direction.value, processes, initial, compiled)
     per_nat = 1 / (shards.bytes_per_token * math.log(2))
     watch: Callable[[Report], None] = lambda report: watcher.trained(direction, report, report.loss * per_nat)  # noqa: E731
     trainer.run(plan.budget, watch, watcher.tell)
