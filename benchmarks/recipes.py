@@ -1,20 +1,30 @@
 """Which recipe learns most in the same time? Each is trained for some minutes on the same text, one after the other.
 
     python -m benchmarks.recipes SHARDS --minutes 1 --try "" --try "matrix_rate=0.01" --try "layers=24 width=384"
-    python -m benchmarks.recipes SHARDS --size 125m --minutes 0.5 --try ""
+    python -m benchmarks.recipes SHARDS --size 125m --minutes 0.5 --try "" --out recipes.jsonl
 
-A try is settings of a recipe, or nothing for the size as it is; `shards=FOLDER` takes other shards, such as those of
-another vocabulary. Prints held-out bits a byte, speed and the share of the device's peak (989 TFLOP/s, dense bfloat16,
-by NVIDIA's data sheet of the H100 and H200), and a JSON line for each.
+A try is settings of a recipe, or nothing for the size as it is, and of what is read: `shards=FOLDER` takes other
+shards, such as those of another vocabulary; `reads=backward` reads from right to left; `reads=both` makes one model
+that reads either way, told which by the first token of a sequence, and gives it twice the budget, as a pair has.
+Prints held-out bits a byte, speed and the share of the device's peak (989 TFLOP/s, dense bfloat16, by NVIDIA's data
+sheet of the H100 and H200); `--out` adds a JSON line for each try to a file. With `--turn FILE`, one try a process, the
+next one compiles while this one trains, and none trains beside another. The table in docs/training.md:
+
+    for size in 8192 16384 32768; do python -m benchmarks.shards CORPUS shards-$size --vocabulary $size; done
+    grep -v '^#' benchmarks/recipes.txt | xargs -P 2 -d '\\n' -I TRY python -m benchmarks.recipes shards-16384 \\
+        --minutes 0.6 --turn turn --out recipes.jsonl --try TRY
 """
 
 from __future__ import annotations
 
 import argparse
+import fcntl
 import json
 import math
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +32,86 @@ import torch
 
 from refdec.lm.direction import Direction
 from refdec.lm.pair import choose_device
-from refdec.train.batches import Batches
+from refdec.train.batches import Batches, Ids
 from refdec.train.loop import Trainer, pays_to_compile
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe, size
 from refdec.train.shards import Shards
 
 PEAK = 989e12
+SPARE = 64
+"""Entries added for the two ids of directions: a round number, for the GPU's sake."""
 
 
-def parse(words: str, base: Recipe, shards: Path) -> tuple[Recipe, Path]:
-    """A try: the recipe, and the shards it reads."""
-    kinds: dict[str, Any] = {name: type(value) for name, value in base.items()}
-    changes: dict[str, Any] = {}
-    for word in words.split():
-        name, _, value = word.partition("=")
-        if name == "shards":
-            shards = Path(value)
-        else:
-            changes[name] = kinds[name](value)
-    return base.replace(**{"vocabulary": Shards.open(shards).vocabulary} | changes), shards
+@dataclass(frozen=True)
+class Try:
+    """A recipe, and what it reads."""
+
+    words: str
+    recipe: Recipe
+    shards: Shards
+    reads: str  # forward, backward, both
+
+    @classmethod
+    def of(cls, words: str, base: Recipe, shards: Path) -> Try:
+        kinds: dict[str, Any] = {name: type(value) for name, value in base.items()}
+        given = dict(word.split("=", 1) for word in words.split())
+        found = Shards.open(Path(given.pop("shards", shards)))
+        reads = given.pop("reads", Direction.FORWARD.value)
+        changes = {name: kinds[name](value) for name, value in given.items()}
+        vocabulary = found.vocabulary + (SPARE if reads == "both" else 0)
+        return cls(words, base.replace(vocabulary=vocabulary, **changes), found, reads)
+
+    def batches(self) -> Batches | BothWays:
+        length, sequences, seed = self.recipe.positions, self.recipe.sequences, self.recipe.seed
+        if self.reads != "both":
+            return Batches(self.shards.train, Direction(self.reads), length, sequences, seed)
+        ways = [Batches(self.shards.train, direction, length, sequences // 2, seed) for direction in Direction]
+        return BothWays(ways, self.shards.vocabulary)
+
+    def budget(self, given: Budget) -> Budget:
+        if self.reads != "both":
+            return given
+        return Budget(given.minutes and 2 * given.minutes, given.tokens and 2 * given.tokens)
 
 
-def attempt(
-    recipe: Recipe, shards: Shards, direction: Direction, budget: Budget, device: torch.device
-) -> dict[str, Any]:
-    batches = Batches(shards.train, direction, recipe.positions, recipe.sequences, recipe.seed)
+class BothWays:
+    """Windows of both directions in every step, each with the id of its direction in the place of its first token."""
+
+    def __init__(self, ways: Sequence[Batches], first_mark: int) -> None:
+        self._ways, self._first_mark = ways, first_mark
+
+    def at(self, step: int, skip: int = 0) -> torch.Tensor:
+        return self._marked([way.at(step, skip) for way in self._ways])
+
+    def windows_of(self, stream: Ids, most: int | None = None) -> torch.Tensor:
+        return self._marked([way.windows_of(stream, most) for way in self._ways])
+
+    def _marked(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
+        for number, part in enumerate(parts):
+            part[:, 0] = self._first_mark + number
+        return torch.cat(list(parts))
+
+
+class InTurn(Trainer):
+    """Trains once nobody else does, until its process ends."""
+
+    turn: Path | None = None
+
+    def _warm_up(self) -> None:
+        super()._warm_up()
+        if self.turn is not None:
+            self._held = self.turn.open("w")
+            fcntl.flock(self._held, fcntl.LOCK_EX)
+
+
+def attempt(attempted: Try, budget: Budget, device: torch.device, turn: Path | None = None) -> dict[str, Any]:
+    recipe, shards = attempted.recipe, attempted.shards
     with tempfile.TemporaryDirectory() as home:
         began = time.monotonic()
         compiled = pays_to_compile(device, budget)
-        trainer = Trainer(recipe, batches, Path(home) / "run", Processes(device), compiled=compiled)
+        trainer = InTurn(recipe, attempted.batches(), Path(home) / "run", Processes(device), compiled=compiled)
+        trainer.turn = turn
         trained = trainer.run(budget, tell=print)
         seconds = trained.state.seconds
         loss = trainer.evaluate(shards.held_out)
@@ -79,20 +139,23 @@ def main() -> None:
     parser.add_argument("--size", default="47m")
     parser.add_argument("--minutes", type=float)
     parser.add_argument("--tokens", type=int)
-    parser.add_argument("--backward", action="store_true")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--turn", type=Path)
     parser.add_argument("--device")
     given = parser.parse_args()
     device = choose_device(given.device)
-    direction = Direction.BACKWARD if given.backward else Direction.FORWARD
     print(f"{'bits/byte':>9} {'M tokens':>9} {'k tokens/s':>10} {'MFU':>5} {'M':>5}  try")
     for words in given.tries:
-        recipe, folder = parse(words, size(given.size), given.shards)
+        attempted = Try.of(words, size(given.size), given.shards)
+        torch.compiler.reset()
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        found = attempt(recipe, Shards.open(folder), direction, Budget(given.minutes, given.tokens), device)
+        found = attempt(attempted, attempted.budget(Budget(given.minutes, given.tokens)), device, given.turn)
         figures = f"{found['bits']:9.4f} {found['tokens'] / 1e6:9.1f} {found['tokens_per_second'] / 1e3:10.1f}"
         print(f"{figures} {found['mfu']:5.1%} {found['parameters'] / 1e6:5.1f}  {words or given.size}", flush=True)
-        print(json.dumps({"try": words, "size": given.size, **found}), flush=True)
+        if given.out:
+            with given.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"try": words, "size": given.size, **found}) + "\n")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,16 @@ from refdec.errors import InputError
 from refdec.lm.direction import Direction
 
 Ids = npt.NDArray[Any]
+
+
+class Windows(Protocol):
+    """What is read: rows of ids in reading order, each a token longer than what a model sees of it."""
+
+    def at(self, step: int, skip: int = 0) -> torch.Tensor:
+        """Those of a step for this process."""
+
+    def windows_of(self, stream: Ids, most: int | None = None) -> torch.Tensor:
+        """Those of another stream, such as held-out text, one after the other."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +66,6 @@ class Batches:
         return torch.from_numpy(np.ascontiguousarray(self.direction.arrange_rows(rows), dtype=np.int64))
 
     def windows_of(self, stream: Ids, most: int | None = None) -> torch.Tensor:
-        """Windows of another stream, such as held-out text, one after the other."""
         return windows_of(stream, self.direction, self.length, most)
 
     def _window(self, number: int) -> Ids:

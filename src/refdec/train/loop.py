@@ -24,7 +24,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from refdec.errors import InputError, ModelError
 from refdec.train import checkpoint
-from refdec.train.batches import Batches, Ids
+from refdec.train.batches import Ids, Windows
 from refdec.train.checkpoint import Checkpoint
 from refdec.train.model import Llama, Shape
 from refdec.train.optimiser import Optimiser
@@ -99,7 +99,7 @@ class Trainer:
     def __init__(
         self,
         recipe: Recipe,
-        batches: Batches,
+        batches: Windows,
         home: Path,
         processes: Processes,
         initial: Initial | None = None,

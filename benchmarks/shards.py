@@ -1,0 +1,40 @@
+"""Tokenised text for `benchmarks.recipes`, with a tokenizer of a chosen size learned from it, or one that is there.
+
+python -m benchmarks.shards CORPUS shards-8192 --vocabulary 8192
+python -m benchmarks.shards CORPUS shards --tokenizer src/refdec/pretrained/pair-v0
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from refdec.train.corpus import Corpus
+from refdec.train.shards import write_shards
+from refdec.train.tokenizer import SAMPLE, load_tokenizer, train_tokenizer
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("shards", type=Path)
+    wanted = parser.add_mutually_exclusive_group(required=True)
+    wanted.add_argument("--vocabulary", type=int)
+    wanted.add_argument("--tokenizer", type=Path)
+    given = parser.parse_args()
+    corpus = Corpus.at([given.corpus])
+    if given.tokenizer:
+        tokenizer = load_tokenizer(given.tokenizer)
+    else:
+        tokenizer = train_tokenizer(corpus.sample(SAMPLE), given.vocabulary)
+    began = time.monotonic()
+    shards = write_shards(corpus, tokenizer, given.shards)
+    print(
+        f"{shards.train_part.tokens:,} tokens to learn from, {shards.held_out_part.tokens:,} held out, "
+        f"{shards.bytes_per_token:.3f} bytes a token, tokenised in {time.monotonic() - began:.1f} s"
+    )
+
+
+if __name__ == "__main__":
+    main()
