@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,19 @@ def test_text_becomes_a_pair_that_every_task_takes(command: Run, corpus: Path) -
     assert reflector.infill(text, text, samples=2, **QUICK).contexts
     assert reflector.rewrite(f"{text} [[{text}]] {text}", samples=2, **QUICK).contexts
     assert reflector.score(text, text, **QUICK).scaled == 100
+
+
+def test_a_model_that_has_learned_its_text_by_heart_is_told(command: Run, tmp_path: Path) -> None:
+    letters, numbers = "abcdefghijklmnopqrstuvwxyz", random.Random(0)
+    texts = ["".join(numbers.choice(letters) for _ in range(60)) for _ in range(40)]  # nothing but letters to learn
+    (tmp_path / "letters.txt").write_text("\n\n".join(texts))
+    out = str(tmp_path / "pair")
+    code, _, err = command("train", str(tmp_path / "letters.txt"), "-o", out, "--tokens", "150000", *SMALL)
+    assert code == 0, err
+    assert "forward: it knows its text better than other text" in err
+    assert "More text would help" in err
+    card = Path(out, "README.md").read_text()
+    assert re.search(r"forward training \| 151,552 tokens seen, \d+\.\d times the text, in 74 steps of 2,048", card)
 
 
 def test_a_pair_in_bfloat16_loads_in_plain_transformers(command: Run, corpus: Path) -> None:

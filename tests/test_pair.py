@@ -36,6 +36,14 @@ def own_directory(tmp_path: Path, part: str) -> Path:
     return directory
 
 
+def declare(directory: Path, direction: str | None) -> None:
+    """Let a model say that it reads this way, or nothing."""
+    path = directory / "config.json"
+    config = json.loads(path.read_text())
+    path.unlink()  # it may be a link
+    path.write_text(json.dumps({**config, "direction": direction}))
+
+
 def small_llama(directory: Path) -> Path:
     """An untrained model saved the ordinary way, in floating point."""
     config = LlamaConfig(
@@ -172,6 +180,22 @@ def test_models_given_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
         load_pair(backward, forward, device="cpu")
     with pytest.raises(ModelError, match="given as backward does not read that way"):
         load_pair(forward, forward, device="cpu")
+
+
+def test_models_that_do_not_say_which_way_they_read_are_put_to_the_test(tmp_path: Path) -> None:
+    forward, backward = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
+    for home in (forward, backward):
+        declare(home, None)
+    assert load_pair(forward, backward, device="cpu").window == 511
+    with pytest.raises(ModelError, match="given as forward does not read that way: its loss on an English paragraph"):
+        load_pair(backward, forward, device="cpu")
+
+
+def test_what_a_model_says_of_itself_counts_whatever_it_makes_of_english(tmp_path: Path) -> None:
+    forward, backward = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
+    declare(forward, "backward")
+    declare(backward, "forward")
+    assert load_pair(backward, forward, device="cpu").window == 511
 
 
 def test_two_tokenizers_are_refused(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from refdec.lm.files import verify_checksums
 from refdec.lm.linear import Stored
 from refdec.lm.pair import EMBEDDED, PROBE, loss
 from refdec.train import export
-from refdec.train.export import check_exportable, export_pair, int8_loss, load_initial
+from refdec.train.export import check_exportable, export_models, int8_loss, load_initial
 from refdec.train.model import Llama, Shape
 from tests.small_pair import SENTENCES
 
@@ -87,7 +87,7 @@ def exported(
     tokenizer: Tokenizer,
 ) -> Path:
     folder = tmp_path_factory.mktemp("exported") / "new" / str(request.param)
-    export_pair(folder, models, SHAPE, tokenizer, CARD, int8=request.param == "int8")
+    export_models(folder, models, SHAPE, tokenizer, CARD, int8=request.param == "int8")
     return folder
 
 
@@ -135,7 +135,7 @@ def test_int8_is_stored_as_the_embedded_pair_stores_it(tmp_path: Path) -> None:
     models = {direction: load_initial(EMBEDDED / direction.value)[1] for direction in Direction}
     shape, _ = load_initial(EMBEDDED / "forward")
     tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    export_pair(tmp_path / "again", models, shape, tokenizer, CARD, int8=True)
+    export_models(tmp_path / "again", models, shape, tokenizer, CARD, int8=True)
     for direction in Direction:
         part = f"{direction.value}/model.safetensors"
         with safe_open(str(tmp_path / "again" / part), "pt") as new, safe_open(str(EMBEDDED / part), "pt") as old:
@@ -157,7 +157,7 @@ def test_int8_is_stored_as_the_embedded_pair_stores_it(tmp_path: Path) -> None:
 def test_transformers_loads_each_model_with_its_tokenizer(
     tmp_path: Path, models: dict[Direction, Weights], tokenizer: Tokenizer, direction: Direction
 ) -> None:
-    export_pair(tmp_path / "pair", models, SHAPE, tokenizer, CARD, int8=False)
+    export_models(tmp_path / "pair", models, SHAPE, tokenizer, CARD, int8=False)
     home = tmp_path / "pair" / direction.value
     theirs = AutoModelForCausalLM.from_pretrained(home, dtype=torch.float32)
     assert isinstance(theirs, LlamaForCausalLM)
@@ -177,7 +177,7 @@ def test_transformers_loads_each_model_with_its_tokenizer(
 def test_two_directories_of_an_export_make_a_pair(
     tmp_path: Path, models: dict[Direction, Weights], tokenizer: Tokenizer
 ) -> None:
-    export_pair(tmp_path / "pair", models, SHAPE, tokenizer, CARD, int8=False)
+    export_models(tmp_path / "pair", models, SHAPE, tokenizer, CARD, int8=False)
     pair = load_pair(tmp_path / "pair" / "forward", tmp_path / "pair" / "backward", device="cpu", precision="float32")
     assert pair.tokens.vocabulary == SHAPE.vocabulary
 
@@ -204,6 +204,7 @@ def test_an_exported_model_is_a_beginning(exported: Path, models: dict[Direction
 def test_a_model_of_transformers_is_a_beginning(tmp_path: Path, changes: dict[str, Any]) -> None:
     sizes = {"vocab_size": 31, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2}
     config = LlamaConfig(**sizes, num_attention_heads=2, max_position_embeddings=64, initializer_range=0.5, **changes)
+    torch.manual_seed(0)
     theirs = LlamaForCausalLM(config).eval()
     theirs.save_pretrained(tmp_path, max_shard_size="4KB")
     shape, weights = load_initial(tmp_path)
@@ -251,7 +252,7 @@ def test_weights_that_are_not_a_model_are_not_exported(
         changed = {name.replace("__", "."): tensor for name, tensor in changes.items()}
         wrong = models | {Direction.BACKWARD: models[Direction.BACKWARD] | changed}
         with pytest.raises(ModelError, match=match):
-            export_pair(tmp_path / "pair", wrong, shape, tokenizer, CARD, int8=True)
+            export_models(tmp_path / "pair", wrong, shape, tokenizer, CARD, int8=True)
         assert list(tmp_path.iterdir()) == []
 
     norm = torch.ones(SHAPE.width)
@@ -267,7 +268,7 @@ def test_a_tokenizer_that_the_models_do_not_know_is_not_exported(
 ) -> None:
     other = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
     with pytest.raises(ModelError, match="tokenizer has 16384 entries and the models know 400"):
-        export_pair(tmp_path / "pair", models, SHAPE, other, CARD, int8=True)
+        export_models(tmp_path / "pair", models, SHAPE, other, CARD, int8=True)
 
 
 def test_an_export_replaces_an_earlier_one_and_nothing_else(
@@ -277,7 +278,7 @@ def test_an_export_replaces_an_earlier_one_and_nothing_else(
     folder.mkdir()
     for number, int8 in enumerate((False, True)):
         check_exportable(folder)
-        export_pair(folder, models, SHAPE, tokenizer, f"card {number}", int8=int8)
+        export_models(folder, models, SHAPE, tokenizer, f"card {number}", int8=int8)
     assert (folder / "README.md").read_text() == "card 1"
     assert not (folder / "forward" / "tokenizer.json").exists()
     verify_checksums(folder)
@@ -285,7 +286,7 @@ def test_an_export_replaces_an_earlier_one_and_nothing_else(
     with pytest.raises(InputError, match=r"other files than an earlier export, notes.txt for one"):
         check_exportable(folder)
     with pytest.raises(InputError, match=r"other files than an earlier export, notes.txt for one"):
-        export_pair(folder, models, SHAPE, tokenizer, CARD, int8=True)
+        export_models(folder, models, SHAPE, tokenizer, CARD, int8=True)
     assert (folder / "notes.txt").read_text() == "mine"
     with pytest.raises(InputError, match="is a file"):
         check_exportable(folder / "notes.txt")
@@ -298,14 +299,14 @@ def test_an_export_that_fails_leaves_the_earlier_one(
     tmp_path: Path, models: dict[Direction, Weights], tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "pair"
-    export_pair(folder, models, SHAPE, tokenizer, "the first", int8=True)
+    export_models(folder, models, SHAPE, tokenizer, "the first", int8=True)
 
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(export, "save_file", full)
     with pytest.raises(InputError, match=r"pair cannot be written \(No space left on device\)"):
-        export_pair(folder, models, SHAPE, tokenizer, "the second", int8=True)
+        export_models(folder, models, SHAPE, tokenizer, "the second", int8=True)
     assert (folder / "README.md").read_text() == "the first"
     verify_checksums(folder)
     assert [path.name for path in tmp_path.iterdir()] == ["pair"]
@@ -322,7 +323,7 @@ def test_what_int8_costs_is_told(
     rows = windows(streams[direction], torch.arange(0, 900, 49))
     told = int8_loss(models[direction], SHAPE, rows, device=CPU, rows=4)
     assert 0 < abs(told.cost) < 0.02
-    export_pair(tmp_path / "pair", models, SHAPE, tokenizer, CARD, int8=True)
+    export_models(tmp_path / "pair", models, SHAPE, tokenizer, CARD, int8=True)
     for weights, expected in (
         (models[direction], told.exact),
         (load_initial(tmp_path / "pair" / direction.value)[1], told.int8),
@@ -338,7 +339,7 @@ def test_a_row_of_zeros_is_exported(tmp_path: Path, tokenizer: Tokenizer) -> Non
     fresh = Llama(SHAPE)
     fresh.initialise(torch.Generator().manual_seed(0))
     state = fresh.state_dict()
-    export_pair(tmp_path / "pair", dict.fromkeys(Direction, state), SHAPE, tokenizer, CARD, int8=True)
+    export_models(tmp_path / "pair", dict.fromkeys(Direction, state), SHAPE, tokenizer, CARD, int8=True)
     _, weights = load_initial(tmp_path / "pair" / "backward")
     assert not weights["model.layers.0.self_attn.o_proj.weight"].any()
     stored = Stored(state["model.embed_tokens.weight"]).quantised().float()

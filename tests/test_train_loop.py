@@ -1,27 +1,30 @@
-"""Training as its promises: on time, resumable to the digit, the same however many processes share the work."""
+"""Training as its promises: on time, resumable to the digit whatever stopped it, back on its way when it goes wrong."""
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import shutil
 import signal
-import subprocess
 import sys
+import threading
+import time
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from refdec.errors import InputError, ModelError, SettingsError
 from refdec.lm.direction import Direction
 from refdec.train import checkpoint, loop
 from refdec.train.batches import Batches, windows_of
 from refdec.train.checkpoint import Checkpoint
-from refdec.train.loop import Report, Trainer
+from refdec.train.loop import Report, Trainer, is_quick_at_bfloat16, pays_to_compile
 from refdec.train.muon import Muon
 from refdec.train.processes import Processes
 from refdec.train.recipe import SIZES, Budget, Recipe, size
@@ -251,6 +254,25 @@ def test_a_checkpoint_is_whole_or_the_one_before_it(tmp_path: Path) -> None:
     assert checkpoint.load(tmp_path / "nothing") is None
 
 
+def test_a_checkpoint_with_an_odd_name_stays_until_the_next_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "run"
+    checkpoint.save(home, Checkpoint({}, {}, {"step": 1}))
+    home.rename(home.with_name("run.old"))  # killed between two steps,
+
+    def replace(*_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", replace)
+        with pytest.raises(KeyboardInterrupt):  # and again
+            checkpoint.save(home, Checkpoint({}, {}, {"step": 2}))
+    found = checkpoint.load(home)
+    assert found is not None
+    assert found.values == {"step": 1}
+
+
 def test_a_full_disk_is_told_and_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
@@ -260,31 +282,109 @@ def test_a_full_disk_is_told_and_training_goes_on(tmp_path: Path, monkeypatch: p
     assert "a checkpoint needs" in told[0]
 
 
-TWO = """
-import sys, json, torch
-from pathlib import Path
-from refdec.train.processes import joined
-from refdec.train.loop import Trainer
-from refdec.train.recipe import Budget
-from tests.test_train_loop import TINY, STREAM
-from refdec.train.batches import Batches
-from refdec.lm.direction import Direction
-with joined(torch.device("cpu")) as processes:
-    given = Batches(STREAM, Direction.FORWARD, TINY.positions, TINY.sequences, 0, processes.rank, processes.world)
-    trained = Trainer(TINY, given, Path(sys.argv[1]), processes).run(Budget(tokens=128 * 25))
-    if processes.is_first:
-        Path(sys.argv[2]).write_text(json.dumps(trained.state.curve))
-"""
+def train_until_killed(home: Path, told: Connection, moment: str) -> None:
+    """In a process of its own: saves after every step and tells of it; at some moments it stands still to be killed."""
+    loop.SAVE_SECONDS = -1.0
+    steps: list[int] = []
+    real_replace = os.replace
+
+    def stand_still() -> None:
+        told.send(moment)
+        threading.Event().wait()
+
+    def save(tensors: Any, path: Path) -> None:
+        save_file(tensors, path)
+        if moment == "a file half written" and path.name == checkpoint.OPTIMISER and len(steps) > 3:
+            os.truncate(path, path.stat().st_size // 2)
+            stand_still()
+
+    def replace(source: Path, target: Path) -> None:
+        if moment == "between two names" and source.name.endswith(".new") and len(steps) > 3:
+            stand_still()
+        real_replace(source, target)
+
+    def watch(report: Report) -> None:
+        steps.append(report.step)
+        if moment == "any" and len(steps) > 3:
+            told.send(moment)
+            time.sleep(0.2)  # it goes on, but not to the end
+
+    checkpoint.save_file = save  # type: ignore[attr-defined]
+    os.replace = replace  # type: ignore[assignment]
+    trainer(home).run(Budget(tokens=128 * 30), watch)
 
 
-def test_two_processes_train_like_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script = tmp_path / "two.py"
-    script.write_text(TWO)
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent), "OMP_NUM_THREADS": "1"}
-    subprocess.run([*command, str(tmp_path / "two"), str(tmp_path / "curve")], env=environment, check=True, timeout=120)
-    two = json.loads((tmp_path / "curve").read_text())
-    # The same passes: Muon rounds its matrices to bfloat16, so that sums in another order already show.
-    monkeypatch.setattr(loop, "CPU_TOKENS", TINY.batch_tokens // 2)
-    one = trainer(tmp_path / "one").run(Budget(tokens=128 * 25)).state.curve
-    assert [loss for _, loss in one] == pytest.approx([loss for _, loss in two], abs=1e-4)
+def test_a_run_that_is_killed_goes_on_to_the_same_digits(tmp_path: Path) -> None:
+    home = tmp_path / "killed"
+    processes = get_context("forkserver")  # fresh ones, which need not import everything again
+    processes.set_forkserver_preload([__name__])
+    steps = []
+    for moment in ("any", "a file half written", "between two names", "any"):
+        receiver, sender = processes.Pipe(duplex=False)
+        process = processes.Process(target=train_until_killed, args=(home, sender, moment))
+        process.start()
+        sender.close()
+        assert receiver.recv() == moment
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL
+        found = checkpoint.load(home)
+        assert found is not None
+        steps.append(found.values["step"])
+    assert steps == sorted(set(steps))  # it came further every time
+    assert steps[-1] < 30
+    killed, whole = (trainer(place).run(Budget(tokens=128 * 30)) for place in (home, tmp_path / "whole"))
+    assert killed.state.curve == whole.state.curve
+    assert all(torch.equal(killed.weights[name], tensor) for name, tensor in whole.weights.items())
+
+
+def test_a_run_that_is_stopped_before_its_first_step_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
+
+    def stop(_: Report) -> None:
+        raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        trainer(tmp_path / "run").run(Budget(tokens=128 * 3), stop)
+    found = checkpoint.load(tmp_path / "run")
+    assert found is not None
+    assert found.values["step"] == 0
+    assert trainer(tmp_path / "run").run(Budget(tokens=128 * 3)).state.step == 3
+
+
+def test_a_program_is_compiled_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, gpu = torch.device("cpu"), torch.device("cuda")
+    short, long = Budget(minutes=0.1), Budget(minutes=30)
+    monkeypatch.setenv("CXX", sys.executable)  # something that is there
+    assert pays_to_compile(gpu, short)
+    assert not pays_to_compile(torch.device("mps"), long)
+    assert not pays_to_compile(cpu, short)
+    assert pays_to_compile(cpu, long)
+    assert not pays_to_compile(cpu, Budget(tokens=10_000))
+    assert pays_to_compile(cpu, Budget(tokens=100_000_000))
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    assert not pays_to_compile(cpu, long)
+    assert pays_to_compile(gpu, long)
+
+
+def test_bfloat16_is_for_gpus_and_for_processors_with_instructions_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    cpu, names = torch.device("cpu"), ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+    assert is_quick_at_bfloat16(torch.device("cuda"))
+    assert not is_quick_at_bfloat16(torch.device("mps"))
+    for has in ((False, False), (True, False), (False, True)):
+        for name, value in zip(names, has, strict=True):
+            monkeypatch.setattr(torch.cpu, name, lambda value=value: value, raising=False)
+        assert is_quick_at_bfloat16(cpu) == any(has)
+    for name in names:
+        monkeypatch.delattr(torch.cpu, name)
+    assert not is_quick_at_bfloat16(cpu)
+
+
+@pytest.mark.skipif(shutil.which(os.environ.get("CXX", "g++")) is None, reason="compiling needs a compiler for C++")
+def test_a_compiled_program_trains_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "is_quick_at_bfloat16", lambda _: False)
+    recipe, budget = TINY.replace(layers=1), Budget(tokens=128 * 10)
+    plain, compiled = (
+        trainer(tmp_path / str(choice), recipe, compiled=choice).run(budget).state.curve for choice in (False, True)
+    )
+    assert [loss for _, loss in compiled] == pytest.approx([loss for _, loss in plain], abs=1e-3)

@@ -1,4 +1,4 @@
-"""`refdec train`: text in, a matched pair of models out."""
+"""`refdec train`: text in, a matched pair of models out, or the one that a pair lacks."""
 
 from __future__ import annotations
 
@@ -25,12 +25,17 @@ MINUTES = 10.0
 
 @click.command("train", short_help="Make a pair of models from plain text.")
 @click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
-@click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory of the pair")
+@click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory of what is made")
 @click.option("--size", "size_name", type=click.Choice(list(SIZES)), default="5m", show_default=True,
               help="parameters of a model")  # fmt: skip
-@click.option("--minutes", type=float, help=f"of training, both directions together [default: {MINUTES:g}]")
+@click.option("--minutes", type=float, help=f"of training, in all [default: {MINUTES:g}]")
 @click.option("--tokens", type=click.IntRange(1), help="seen by each direction, instead of --minutes")
-@click.option("--from", "begin_from", type=FILE, metavar="PAIR", help="go on from a pair, with its tokenizer")
+@click.option("--from", "begin_from", type=FILE, metavar="PAIR", help="go on from a pair; for a partner, from a model")
+@click.option(
+    "--partner-of",
+    metavar="MODEL",
+    help="a forward model, a path or hub id: make only a backward one that goes with it",
+)
 @click.option("--tokenizer", type=FILE, metavar="FILE", help="a tokenizer.json, instead of learning one")
 @click.option("--column", default="text", show_default=True, help="of tables, with the text")
 @click.option(
@@ -41,11 +46,13 @@ MINUTES = 10.0
 @click.option("--held-out", type=float, help="share of the documents that is only measured with [default: 0.005]")
 @click.option("--int8/--bfloat16", default=True, help="how weights are stored: for refdec, small; or for transformers")
 @click.option("--keep", is_flag=True, help="keep tokenised text and checkpoints beside the pair")
+@click.option("--sharded/--replicated", default=None,
+              help="a process of torchrun holds a share of a model, or all of it [default: by its size]")  # fmt: skip
 @click.option("--device", help="where to compute [default: a GPU where there is one]")
 @quiet_option
 @options_of(Recipe, SIZES)
 def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
-    """Train a forward and a backward model on the same text, and write them as a pair.
+    """Train a forward and a backward model on the same text, or a partner for a forward model that is there.
 
     \b
     Examples:
@@ -53,21 +60,32 @@ def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
       refdec train stories.txt -o pair --tokens 20000 --vocabulary 300 --held-out 0.2
 
     CORPUS are files or directories: plain text (paragraphs are documents), JSON lines, CSV or Parquet, packed or not.
-    The pair is used with --forward DIR. A run that was stopped goes on when the same command is given again. Several
-    GPUs are used by way of torchrun, see docs/training.md.
+    The pair is used with --forward DIR, a partner with --forward MODEL --backward DIR; it has the tokenizer of MODEL,
+    and with --from it goes on from a model of Llama's layout with that tokenizer, such as MODEL itself. A run that was
+    stopped goes on when the same command is given again. Several GPUs are used by way of torchrun, see
+    docs/training.md.
     """
+    from refdec.train.processes import told_once
+
+    with told_once():
+        _train(corpus, options)
+    return 0
+
+
+def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
     recipe = size(options["size_name"]).replace(**given(Recipe, options))
     if options["minutes"] is not None and options["tokens"] is not None:
         raise InputError("--minutes and --tokens were both given. Choose one.")
-    each = None if options["tokens"] is not None else (options["minutes"] or MINUTES) / 2
-    budget = Budget(each, options["tokens"])
+    minutes = None if options["tokens"] is not None else options["minutes"] or MINUTES
+    directions = 2 if options["partner_of"] is None else 1
+    budget = Budget(minutes and minutes / directions, options["tokens"])
     plan = _plan(corpus, recipe, budget, options)
     from refdec.lm.pair import choose_device
     from refdec.train.pair import discard_work, make_pair
     from refdec.train.processes import joined
 
     with joined(choose_device(options["device"])) as processes:
-        with _Told(options["quiet"] or not processes.is_first, plan, processes.device) as told:
+        with _Told(options["quiet"] or not processes.is_first, processes.device) as told:
             made = make_pair(plan, processes, told)
         if processes.is_first:
             _plot(plan, made)
@@ -75,10 +93,10 @@ def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
                 click.echo(
                     f"{direction.value:9} {found.bits:.3f} bits a byte, {found.nats:.3f} nats a token of held-out text"
                 )
-            click.echo(f"the pair is in {plan.folder}; its card is {plan.folder / 'README.md'}")
+            what = f"partner of {plan.partner_name}" if plan.partner_of else "pair"
+            click.echo(f"the {what} is in {plan.folder}; its card is {plan.folder / 'README.md'}")
             if not options["keep"]:
                 discard_work(plan)
-    return 0
 
 
 def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dict[str, Any]) -> Plan:
@@ -90,7 +108,10 @@ def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dic
     exclusion = Exclusion.of(options["exclude"]) if options["exclude"] else None
     text = Corpus.at(corpus, CorpusSettings(**chosen), column=options["column"], exclusion=exclusion)
     out, begin_from = options["out"], options["begin_from"]
-    return Plan(text, out, recipe, budget, options["tokenizer"], begin_from, options["int8"])
+    return Plan(
+        text, out, recipe, budget, options["tokenizer"], begin_from, options["int8"], options["partner_of"],
+        options["sharded"],
+    )  # fmt: skip
 
 
 def _plot(plan: Plan, made: Made) -> None:
@@ -109,11 +130,11 @@ def _plot(plan: Plan, made: Made) -> None:
 class _Told(Live):
     """How it goes: a live line on a terminal, a plain line now and then in a log."""
 
-    def __init__(self, quiet: bool, plan: Plan, device: torch.device) -> None:
+    def __init__(self, quiet: bool, device: torch.device) -> None:
         from refdec.train.peak import peak
 
         super().__init__(quiet)
-        self._plan, self._peak = plan, peak(device)
+        self._peak = peak(device)
 
     def stage(self, words: str) -> None:
         self.say(words, must=True)
@@ -121,9 +142,8 @@ class _Told(Live):
     def counted(self, counts: Counts) -> None:
         self.say(f"tokenising the text: {counts.documents:,} documents, {counts.bytes / 1e6:,.1f} MB")
 
-    def trained(self, direction: Direction, report: Report, bits: float) -> None:
+    def trained(self, direction: Direction, report: Report, bits: float, flops: float) -> None:
         left = report.seconds * (1 - report.done) / report.done if report.done else 0.0
-        recipe = self._plan.recipe
         parts = [
             f"{direction.value}: {report.done:.0%}",
             f"{report.tokens / 1e6:,.1f} M tokens",
@@ -132,6 +152,5 @@ class _Told(Live):
             f"{bits:.3f} bits a byte",
         ]
         if self._peak is not None:
-            share = report.tokens_per_second * recipe.shape.flops_per_token(recipe.positions) / self._peak
-            parts.append(f"{share:.0%} of the peak")
+            parts.append(f"{flops / self._peak:.0%} of the peak")
         self.say(", ".join([*parts, f"{time_text(left)} left"]))

@@ -44,17 +44,17 @@ def load_lm(directory: Path, direction: Direction, device: torch.device, precisi
         from refdec.lm.transformers_lm import TransformersLM
 
         model = load_model(directory, device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
-        return TransformersLM(model, direction, _start_token(model.config.get_text_config().to_dict()))
+        return TransformersLM(model, direction, start_token(model.config.get_text_config().to_dict()))
     lacking = shape.lacking({name: tuple(item.values.shape) for name, item in stored.items()})
     if lacking:
         raise ModelError(
             f"The weights in {directory} cannot be read ({len(lacking)} tensors are missing or of another shape, "
             f"{lacking[0]} for one). Fetch or export them again."
         )
-    return LlamaLM(shape, stored, direction, _start_token(config), device, precision)
+    return LlamaLM(shape, stored, direction, start_token(config), device, precision)
 
 
-def _start_token(config: Mapping[str, Any]) -> int:
+def start_token(config: Mapping[str, Any]) -> int:
     for name in ("bos_token_id", "eos_token_id"):
         value = config.get(name)
         if isinstance(value, list) and value:

@@ -92,7 +92,7 @@ def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch
         released = _read_opengpt2(directory, weights)
         if released is not None:
             return _build_opengpt2(directory, released).to(device, dtype)
-        config = _load_config(directory)
+        config = load_config(directory)
         quantised = _read_int8(weights)
         with _quietly():
             model = _build(directory, config, quantised)
@@ -153,7 +153,7 @@ def verify_checksums(directory: Path) -> None:
                 )
 
 
-def _load_config(directory: Path) -> PreTrainedConfig:
+def load_config(directory: Path) -> PreTrainedConfig:
     from transformers import AutoConfig
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 

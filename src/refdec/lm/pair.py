@@ -18,7 +18,7 @@ from tokenizers.models import BPE
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
 from refdec.lm.engine import choose_precision, load_lm
-from refdec.lm.files import CHECKSUMS, RELEASED, locate, verify_checksums
+from refdec.lm.files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 
@@ -99,8 +99,12 @@ def load_pair(
     chosen = choose_precision(directories, where, precision)
     # One after the other: transformers changes global state while it loads, and threads leave it changed.
     loaded = [load_lm(*job, where, chosen) for job in zip(directories, Direction, strict=True)]
-    tokenizers = tuple(_load_tokenizer(home) for home in tokenizer_homes)
-    return make_pair((loaded[0], loaded[1]), tokenizers, name)
+    tokenizers = tuple(load_tokenizer(home) for home in tokenizer_homes)
+    pair = make_pair((loaded[0], loaded[1]), tokenizers, name)
+    for model, directory in zip(loaded, directories, strict=True):
+        if not is_declared(directory, model.direction):
+            check_direction(model, pair.tokens)
+    return pair
 
 
 def make_pair(loaded: tuple[LanguageModel, LanguageModel], tokenizers: Sequence[Tokenizer], name: str) -> Pair:
@@ -118,8 +122,19 @@ def make_pair(loaded: tuple[LanguageModel, LanguageModel], tokenizers: Sequence[
                 f"The {direction.value} model knows {model.vocabulary} tokens and its tokenizer has "
                 f"{tokens.vocabulary}: they do not belong together. See docs/models.md."
             )
-        check_direction(model, tokens)
     return Pair(*loaded, tokens, name)
+
+
+def is_declared(directory: Path, direction: Direction) -> bool:
+    """Whether a model says in its config.json that it reads this way; one that says another is refused."""
+    config = directory / "config.json"
+    declared = read_json(config).get("direction")
+    if declared not in (None, direction.value):
+        raise ModelError(
+            f"The model given as {direction.value} does not read that way: {config} says {declared}. Were the two "
+            "models swapped? See docs/models.md."
+        )
+    return declared is not None
 
 
 def check_direction(model: LanguageModel, tokens: Tokens) -> None:
@@ -163,7 +178,7 @@ def _pair_directory(home: Path) -> Path:
     return home
 
 
-def _load_tokenizer(directory: Path) -> Tokenizer:
+def load_tokenizer(directory: Path) -> Tokenizer:
     path = directory / "tokenizer.json"
     try:
         if path.is_file():

@@ -1,4 +1,4 @@
-"""The card of a pair: what it is and how it came about, written from what really happened."""
+"""The card of what was trained: what it is and how it came about, written from what really happened."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from refdec.train.model import Shape
 from refdec.train.recipe import Recipe
 from refdec.train.shards import Shards
 
+PAIR = "a forward and a backward language model"
+LAST = 20  # points of the curve that tell what the training text costs at the end
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -27,6 +30,12 @@ class Measured:
     int8: Int8Loss
     sample: str
 
+    @property
+    def learned(self) -> float:
+        """Nats a token of the training text, over the last steps."""
+        last = [loss for _, loss in self.state.curve[-LAST:]]
+        return sum(last) / len(last)
+
 
 def card(
     name: str,
@@ -35,23 +44,32 @@ def card(
     shards: Shards,
     found: Mapping[Direction, Measured],
     *,
+    tokenizer: str,
     begun_from: str,
+    partner_of: str,
     int8: bool,
     device: torch.device,
 ) -> str:
-    """Markdown, as the README.md of the pair."""
+    """Markdown, as the README.md beside the models.
+
+    `tokenizer` says whose it is, unless it was learned; `partner_of` names the forward model of a partner.
+    """
     counts = shards.counts
+    entries = f"{shards.vocabulary:,} entries, id {shards.separator} before every document"
     rows = [
         ("architecture", _architecture(shape)),
         ("files", _files(shape, int8, found)),
-        ("tokenizer", f"byte-level BPE, {shards.vocabulary:,} entries, id {shards.separator} before every document"),
+        ("tokenizer", f"{f'that of {tokenizer}' if tokenizer else 'byte-level BPE'}, {entries}"),
         (
             "text",
             f"{counts.kept:,} documents, {counts.bytes / 1e6:,.1f} MB, {shards.train_part.tokens:,} tokens to learn "
             f"from and {shards.held_out_part.tokens:,} held out; {counts.duplicates:,} duplicates, {counts.dropped:,} "
             f"documents too short and {counts.removed_lines:,} lines of evaluations were left out",
         ),
-        *((f"{direction.value} training", _training(measured, recipe)) for direction, measured in found.items()),
+        *(
+            (f"{direction.value} training", _training(measured, recipe, shards))
+            for direction, measured in found.items()
+        ),
         ("recipe", ", ".join(f"{key} {value}" for key, value in recipe.items())),
         ("begun from", begun_from or "nothing"),
         ("held-out loss", _losses(found)),
@@ -59,7 +77,8 @@ def card(
     ]
     table = "\n".join(f"| {key} | {value.replace('|', chr(92) + '|')} |" for key, value in rows)
     samples = "\n".join(f"- {direction.value}: {measured.sample}" for direction, measured in found.items())
-    title = f"# {name}: a forward and a backward language model"
+    what = f"a backward language model, the partner of {partner_of}" if partner_of else PAIR
+    title = f"# {name}: {what}"
     return f"{title}\n\n| | |\n|---|---|\n{table}\n\nSamples, from nothing:\n\n{samples}\n"
 
 
@@ -75,17 +94,21 @@ def _architecture(shape: Shape) -> str:
 def _files(shape: Shape, int8: bool, found: Mapping[Direction, Measured]) -> str:
     size = f"{shape.bytes_on_disk(int8) / 1e6:.1f} MB a model"
     if not int8:
-        return f"safetensors, bfloat16, {size}; each directory loads with `transformers`, both with `load_pair`"
+        loads = (
+            "each directory loads with `transformers`, both" if len(found) > 1 else "it loads with `transformers`, and"
+        )
+        return f"safetensors, bfloat16, {size}; {loads} with `load_pair`"
     costs = ", ".join(f"{direction.value} {measured.int8.cost:+.4f}" for direction, measured in found.items())
     return f"safetensors, int8 with one scale a row, {size}; only refdec reads them. It costs {costs} nats a token"
 
 
-def _training(measured: Measured, recipe: Recipe) -> str:
+def _training(measured: Measured, recipe: Recipe, shards: Shards) -> str:
     state = measured.state
     gone_wrong = f", gone back {state.rollbacks} times" if state.rollbacks else ""
+    times = state.tokens / shards.train_part.tokens
     return (
-        f"{state.tokens:,} tokens seen in {state.step:,} steps of {recipe.batch_tokens:,}, "
-        f"{state.seconds / 60:.1f} minutes{gone_wrong}"
+        f"{state.tokens:,} tokens seen, {times:.1f} times the text, in {state.step:,} steps of {recipe.batch_tokens:,} "
+        f"and {state.seconds / 60:.1f} minutes{gone_wrong}; {measured.learned:.3f} nats a token of it at the end"
     )
 
 

@@ -56,10 +56,10 @@ def save(home: Path, checkpoint: Checkpoint) -> None:
         for path in new.iterdir():
             with path.open("rb+") as file:
                 os.fsync(file.fileno())
-        shutil.rmtree(old, ignore_errors=True)
         if home.exists():
+            shutil.rmtree(old, ignore_errors=True)
             os.replace(home, old)
-        os.replace(new, home)
+        os.replace(new, home)  # a run that was killed before this line has the old one, and nothing else
         shutil.rmtree(old, ignore_errors=True)
     except (OSError, SafetensorError) as error:
         raise InputError(f"{home} cannot be written ({getattr(error, 'strerror', None) or error}).") from error

@@ -1,7 +1,7 @@
-"""A trained pair as files: what `load_pair` and, in bfloat16, plain `transformers` load; and such files as a beginning.
+"""Trained models as files: what `load_pair` and, in bfloat16, plain `transformers` load; and such files as a beginning.
 
-The layout is that of the embedded pair. A directory is whole or not there. Knows weights by name and files; what the
-card says is the business of who trained.
+The layout of a pair is that of the embedded one. A directory is whole or not there. Knows weights by name and files;
+what the card says is the business of who trained.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ from torch import Tensor
 
 from refdec.errors import InputError, ModelError
 from refdec.lm.direction import Direction
-from refdec.lm.files import CHECKSUMS, locate, read_json, read_llama
+from refdec.lm.engine import start_token
+from refdec.lm.files import CHECKSUMS, load_config, locate, read_json, read_llama, refuse_unsafe
 from refdec.lm.linear import Stored, quantise
 from refdec.lm.llama import LlamaShape
-from refdec.train.model import START, Llama, Shape
+from refdec.lm.pair import load_tokenizer
+from refdec.lm.tokens import Tokens
+from refdec.train.model import Llama, Shape
 
 CARD = "README.md"
 TOKENIZER = "tokenizer.json"
@@ -49,13 +52,13 @@ def check_exportable(folder: Path) -> None:
         if folder.is_mount():
             raise InputError(f"{folder} is where a disk is mounted, and cannot be replaced. Name a directory in it.")
     elif folder.exists():
-        raise InputError(f"{folder} is a file, and a pair is a directory. Name another place.")
+        raise InputError(f"{folder} is a file, and what is made is a directory. Name another place.")
     beside = next(parent for parent in folder.absolute().parents if parent.exists())
     if not beside.is_dir() or not os.access(beside, os.W_OK):
         raise InputError(f"{folder} cannot be written (no files can be made in {beside}).")
 
 
-def export_pair(
+def export_models(
     folder: Path,
     models: Mapping[Direction, Mapping[str, Tensor]],
     shape: Shape,
@@ -64,29 +67,32 @@ def export_pair(
     *,
     int8: bool,
 ) -> None:
-    """Write a pair, in the place of an earlier export if there is one.
+    """Write a pair, or one model alone, in the place of an earlier export if there is one.
 
-    In bfloat16 each model has a tokenizer of its own beside it, so that `transformers` loads it from its directory.
-    In int8 only refdec reads it: one byte a weight and one scale a row, as the embedded pair is stored.
+    The models of a pair have a directory each; one alone is in the folder itself, beside its tokenizer. In bfloat16
+    each of a pair has a tokenizer of its own, too, so that `transformers` loads it from its directory. In int8 only
+    refdec reads it: one byte a weight and one scale a row, as the embedded pair is stored.
     """
     check_exportable(folder)
-    for direction in Direction:
-        _check(models[direction], shape, f"The {direction.value} weights")
+    for direction, weights in models.items():
+        _check(weights, shape, f"The {direction.value} weights")
     if tokenizer.get_vocab_size(with_added_tokens=True) > shape.vocabulary:
         raise ModelError(
             f"The tokenizer has {tokenizer.get_vocab_size(with_added_tokens=True)} entries and the models know "
             f"{shape.vocabulary}: they do not belong together."
         )
+    if tokenizer.id_to_token(shape.start) is None:
+        raise ModelError(f"The tokenizer has no entry {shape.start}, which the models read before a document.")
     with _whole(folder) as home:
         (home / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
-        for direction in Direction:
-            place = home / direction.value
-            place.mkdir()
+        for direction, weights in models.items():
+            place = home if len(models) == 1 else home / direction.value
+            place.mkdir(exist_ok=True)
             _write_json(place / "config.json", shape.config() | {"direction": direction.value})
-            _write_weights(place / "model.safetensors", models[direction], int8)
+            _write_weights(place / "model.safetensors", weights, int8)
             (place / "model.safetensors").chmod((place / "config.json").stat().st_mode)  # not for its owner alone
             if not int8:
-                shutil.copyfile(home / TOKENIZER, place / TOKENIZER)
+                (place / TOKENIZER).write_bytes((home / TOKENIZER).read_bytes())
                 _write_json(place / "tokenizer_config.json", _tokenizer_config(tokenizer, shape))
         sums = [f"{_digest(home / name)}  {name}\n" for name in sorted(_files(home))]
         (home / CHECKSUMS).write_text("".join(sums), encoding="utf-8")
@@ -99,19 +105,53 @@ def load_initial(directory: str | Path) -> tuple[Shape, dict[str, Tensor]]:
     A model of a pair is named by its own directory; that the pair is undamaged is for `verify_checksums` to say.
     """
     home = locate(directory)
-    config = read_json(home / "config.json")
-    shape = Shape.of(config)
-    stored = None if shape is None else read_llama(home)
-    if shape is None or stored is None:
-        raise ModelError(
-            f"The model in {home} (a {config.get('model_type')}) is not of the plain Llama layout, and no other is "
-            "trained. Begin from another model, or from nothing."
-        )
+    shape = initial_shape(home)
+    stored = read_llama(home)
+    if stored is None:
+        raise _another_layout(home)
     weights = {name: item.float() for name, item in stored.items() if not name.endswith("rotary_emb.inv_freq")}
     if shape.tied:
         weights.pop("lm_head.weight", None)
     _check(weights, shape, f"The weights in {home}")
     return shape, weights
+
+
+def initial_shape(directory: str | Path) -> Shape:
+    """The shape alone, which is known at once: a model that cannot be gone on from is refused here."""
+    home = locate(directory)
+    shape = Shape.of(read_json(home / "config.json"))
+    if shape is None:
+        raise _another_layout(home)
+    return shape
+
+
+def _another_layout(home: Path) -> ModelError:
+    kind = read_json(home / "config.json").get("model_type")
+    return ModelError(
+        f"The model in {home} (a {kind}) is not of the plain Llama layout, and no other is trained. Begin from another "
+        "model, or from nothing."
+    )
+
+
+def tokens_of(model: str | Path) -> Tokens:
+    """The tokenizer of a model and the id that it reads before a document, both as `load_pair` takes them.
+
+    The model is a directory or a hub id, of any architecture.
+    """
+    home = locate(model)
+    refuse_unsafe(home)
+    config = read_json(home / "config.json")
+    if LlamaShape.of(config) is None:
+        config = load_config(home).get_text_config().to_dict()
+    tokens = Tokens(load_tokenizer(home), start_token(config))
+    if not 0 <= tokens.start < tokens.vocabulary:
+        raise ModelError(
+            f"The model in {home} reads the id {tokens.start} before a document, and its tokenizer has "
+            f"{tokens.vocabulary} entries: they do not belong together. Set bos_token_id in config.json."
+        )
+    tokens.tokenizer.no_truncation()
+    tokens.tokenizer.no_padding()
+    return tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +220,7 @@ def _write_weights(path: Path, weights: Mapping[str, Tensor], int8: bool) -> Non
 
 def _tokenizer_config(tokenizer: Tokenizer, shape: Shape) -> dict[str, object]:
     """What `transformers` wants to know besides tokenizer.json."""
-    mark = tokenizer.id_to_token(START)
+    mark = tokenizer.id_to_token(shape.start)
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "bos_token": mark,

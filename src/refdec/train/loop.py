@@ -13,7 +13,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from refdec.train.model import Llama, Shape
 from refdec.train.optimiser import Optimiser
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
+from refdec.train.sharding import gathered, shard, share_of
 from refdec.train.watchdog import Watchdog
 
 CPU_TOKENS, GPU_TOKENS = 1 << 12, 1 << 17
@@ -43,7 +44,7 @@ COMPILED_MINUTES, COMPILED_TOKENS = 2.0, 1 << 20
 
 SAVE_SECONDS = 120.0
 RECENT = 20  # steps over which the speed is told
-Initial = tuple[Shape, dict[str, torch.Tensor]]
+Initial = tuple[Shape, dict[str, torch.Tensor] | None]
 CURVE = 500  # points of the loss curve that are kept
 ROLLBACKS = 3
 
@@ -104,17 +105,20 @@ class Trainer:
         processes: Processes,
         initial: Initial | None = None,
         compiled: bool = False,
+        sharded: bool = False,
     ) -> None:
-        """`initial` is a model to go on from, of whatever shape; without it, one is begun as the recipe has it.
+        """`initial` is a shape and the weights to go on from, or none; without it, the shape is the recipe's.
 
-        `compiled`: see `pays_to_compile`.
+        `compiled`: see `pays_to_compile`. `sharded`: of several processes, each holds a share of the model (FSDP)
+        rather than all of it (DDP); see `pays_to_shard`. What is saved and what comes out are the same.
         """
         self.recipe, self._batches, self._home, self._processes = recipe, batches, home, processes
         self.device = processes.device
         self._initial = None if initial is None else initial[1]
         self.shape = recipe.shape if initial is None else initial[0]
         self._compiled = compiled
-        self.model = Llama(self.shape, documents=recipe.documents).to(self.device)
+        self._sharded = sharded and processes.world > 1
+        self.model = Llama(self.shape, documents=recipe.documents)
         self._objective: Callable[[torch.Tensor], torch.Tensor] = self._wrap(Objective(self.model))
         self._begin()
 
@@ -131,36 +135,51 @@ class Trainer:
         saved = time.monotonic()
         with _interruptible() as interrupted:
             while True:
-                self.state.seconds = time.monotonic() - began
-                done = self._processes.agree(budget.spent(self.state.tokens, self.state.seconds))
-                if done >= 1:
+                now = time.monotonic()
+                self.state.seconds = now - began
+                spent = budget.spent(self.state.tokens, self.state.seconds)
+                done, stop, due = self._processes.most(spent, bool(interrupted), now - saved > SAVE_SECONDS)
+                if stop or done >= 1:
                     break
+                if due:
+                    self._save(tell)
+                    saved = time.monotonic()
                 loss = self._step(done)
                 problem = self._note(loss)
                 if problem:
                     self._roll_back(problem, tell)
                     continue
                 watch(self._report(done))
-                if self._processes.agree(float(bool(interrupted))):
-                    self._save(tell)
-                    raise KeyboardInterrupt
-                if self._processes.agree(float(time.monotonic() - saved > SAVE_SECONDS)):
-                    self._save(tell)
-                    saved = time.monotonic()
-        self._save(tell)
+            self._save(tell)
+            if any(self._processes.most(bool(interrupted))):
+                raise KeyboardInterrupt
         return Trained(self.weights(), self.state)
 
     def weights(self) -> dict[str, torch.Tensor]:
-        return {name: tensor.detach().float().cpu() for name, tensor in self.model.state_dict().items()}
+        """All of them, on the CPU, in every process; where the model is in shares, every process must ask."""
+        found = gathered(self.model.state_dict())
+        return {name: tensor.detach().float().cpu() for name, tensor in found.items()}
+
+    def whole(self) -> Llama:
+        """The model in one piece: itself, or a copy where it is in shares. Then every process must ask."""
+        if not self._sharded:
+            return self.model
+        found = Llama(self.shape, documents=self.recipe.documents)
+        found.load_state_dict(self.weights())
+        return found.to(self.device)
 
     def evaluate(self, stream: Ids) -> float:
-        """Nats a token of held-out text, read as the training text is."""
-        windows = self._batches.windows_of(stream)
+        """Nats a token of held-out text, read as the training text is; as `whole`, for every process."""
+        return self.loss_of(self._batches.windows_of(stream))
+
+    def loss_of(self, windows: torch.Tensor) -> float:
+        """Nats a token of windows in reading order; as `whole`, for every process."""
+        model = self.whole()
         losses: list[torch.Tensor] = []
         with torch.no_grad(), self._precision():
             for part in torch.split(windows, self._at_once):
                 rows = part.to(self.device)
-                losses.append(self.model.losses(rows[:, :-1], rows[:, 1:]).double().mean(1))
+                losses.append(model.losses(rows[:, :-1], rows[:, 1:]).double().mean(1))
         return float(torch.cat(losses).mean())
 
     @property
@@ -169,12 +188,15 @@ class Trainer:
         tokens = CPU_TOKENS
         if self.device.type == "cuda":
             memory = torch.cuda.get_device_properties(self.device).total_memory
-            tokens = min(GPU_TOKENS, int(memory / 3 / (HELD_BYTES * self.recipe.layers * self.recipe.width)))
+            tokens = min(GPU_TOKENS, int(memory / 3 / (HELD_BYTES * self.shape.layers * self.shape.width)))
         mine = self.recipe.sequences // self._processes.world
         fitting = max(1, tokens // self.recipe.positions)
         return max(count for count in range(1, min(mine, fitting) + 1) if mine % count == 0)
 
     def _wrap(self, objective: nn.Module) -> Any:
+        if self._sharded:
+            return shard(objective, self.model.model.layers, self.device, self._compiled)
+        objective.to(self.device)
         if self._compiled:
             objective.compile(fullgraph=True, dynamic=False)
         if self._processes.world > 1:
@@ -188,12 +210,20 @@ class Trainer:
     def _begin(self) -> None:
         """As if nothing had been read yet."""
         if self._initial is None:
-            self.model.initialise(torch.Generator().manual_seed(self.recipe.seed))
+            model = Llama(self.shape) if self._sharded else self.model
+            model.initialise(torch.Generator().manual_seed(self.recipe.seed))
+            if self._sharded:
+                self._load(model.state_dict())
         else:
-            self.model.load_state_dict(self._initial)
+            self._load(self._initial)
         self.optimiser = Optimiser(self.model, self.recipe)
         self.state, self._watchdog = State(), Watchdog()
         self._clear()
+
+    def _load(self, weights: dict[str, torch.Tensor]) -> None:
+        """Weights in one piece."""
+        mine = self.model.state_dict()
+        self.model.load_state_dict({name: share_of(tensor, mine.get(name)) for name, tensor in weights.items()})
 
     def _clear(self) -> None:
         self._ahead: tuple[tuple[int, int], torch.Tensor] | None = None
@@ -214,7 +244,7 @@ class Trainer:
             raise InputError(
                 f"The checkpoint {self._home} is of another recipe. Give the same settings, or remove it to begin anew."
             )
-        self.model.load_state_dict(found.weights)
+        self._load(found.weights)
         self.optimiser.restore(found.optimiser, numbers)
         self.state = State(**values)
         self.state.curve = [(int(tokens), float(loss)) for tokens, loss in self.state.curve]
@@ -222,12 +252,14 @@ class Trainer:
         self._clear()
 
     def _save(self, tell: Callable[[str], None]) -> None:
+        tensors, numbers = self.optimiser.state()
+        weights = gathered(self.model.state_dict(), self._processes.is_first)
+        tensors = gathered(tensors, self._processes.is_first)
         if self._processes.is_first:
-            tensors, numbers = self.optimiser.state()
             self.state.watchdog = asdict(self._watchdog)
             values = {"recipe": dict(self.recipe.items()), "optimiser": numbers, **asdict(self.state)}
             try:
-                checkpoint.save(self._home, Checkpoint(self.model.state_dict(), tensors, values))
+                checkpoint.save(self._home, Checkpoint(weights, tensors, values))
             except InputError as error:
                 tell(str(error))
         self._processes.wait()
@@ -247,9 +279,7 @@ class Trainer:
         parts = torch.split(rows, self._at_once)
         total = torch.zeros((), device=self.device)
         for number, part in enumerate(parts, start=1):
-            last = number == len(parts)
-            quiet = nullcontext() if last or self._processes.world == 1 else self._objective.no_sync()  # type: ignore[attr-defined]
-            with quiet:
+            with self._shared(last=number == len(parts)):
                 with self._precision():
                     loss = self._objective(part) / len(parts)
                 loss.backward()  # type: ignore[no-untyped-call]
@@ -260,6 +290,15 @@ class Trainer:
         loss = self._processes.mean(total)
         self._ahead = (self._place, self._batches.at(*self._place))  # while the device computes
         return loss
+
+    def _shared(self, last: bool) -> AbstractContextManager[None]:
+        """Gradients are summed over processes once a step."""
+        if self._sharded:
+            self._objective.set_requires_gradient_sync(last)  # type: ignore[attr-defined]
+        elif not last and self._processes.world > 1:
+            found: AbstractContextManager[None] = self._objective.no_sync()  # type: ignore[attr-defined]
+            return found
+        return nullcontext()
 
     @property
     def _place(self) -> tuple[int, int]:

@@ -17,13 +17,11 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from refdec.errors import SettingsError
+from refdec.lm.engine import start_token
 from refdec.lm.llama import LlamaShape
 
 SPREAD = 0.02
 """Standard deviation of the first embeddings, and of the first matrices at a width of 512."""
-
-START = 0
-"""The id that stands before a document, whichever way it is read."""
 
 CPU_LOGITS, GPU_LOGITS = 1 << 22, 1 << 28
 """Logits that exist at a time: few enough for a processor's caches, many enough to fill a GPU with one product."""
@@ -44,11 +42,12 @@ class Shape:
     tied: bool = True  # the output matrix is that of the embeddings
     epsilon: float = 1e-6
     theta: float = 10_000.0  # base of the rotary positions
+    start: int = 0  # the id that stands before a document, whichever way it is read
 
     def __post_init__(self) -> None:
         for item in fields(self):
             value = getattr(self, item.name)
-            least = 0 if item.name in ("kv_heads", "head_size") else 1
+            least = 0 if item.name in ("kv_heads", "head_size", "start") else 1
             if item.type == "int" and (not isinstance(value, int) or value < least):
                 raise SettingsError(f"{item.name} is {value!r}; it must be a whole number, {least} or more.")
         if not self.head_size and self.width % self.heads:
@@ -59,6 +58,8 @@ class Shape:
             raise SettingsError(f"head_size is {self.head_size}; rotary positions need an even number.")
         if self.heads % self.kv_heads:
             raise SettingsError(f"heads is {self.heads}; it must be a multiple of kv_heads, {self.kv_heads}.")
+        if self.start >= self.vocabulary:
+            raise SettingsError(f"start is {self.start}; it must be an id below the vocabulary, {self.vocabulary}.")
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self | None:
@@ -78,6 +79,7 @@ class Shape:
             tied=found.tied,
             epsilon=found.epsilon,
             theta=found.theta,
+            start=start_token(config),
         )
 
     def config(self) -> dict[str, Any]:
@@ -97,8 +99,8 @@ class Shape:
             "tie_word_embeddings": self.tied,
             "hidden_act": "silu",
             "torch_dtype": "bfloat16",
-            "bos_token_id": START,
-            "eos_token_id": START,
+            "bos_token_id": self.start,
+            "eos_token_id": self.start,
         }
         return sizes if self._attended == self.width else sizes | {"head_dim": self.head_size}
 
@@ -270,7 +272,7 @@ class Llama(nn.Module):
         if length > self.shape.positions:
             raise ValueError(f"A sequence of {length} ids was given to a model of {self.shape.positions} positions.")
         cosine, sine = self.cosine[:length, None], self.sine[:length, None]
-        mask = document_mask(ids) if self._documents else None
+        mask = document_mask(ids, self.shape.start) if self._documents else None
         stream = F.embedding(ids, self.model.embed_tokens.weight).to(_precision(ids.device))
         for layer in self.model.layers:
             stream = layer(stream, cosine, sine, mask)
@@ -334,12 +336,12 @@ class _Surprise(torch.autograd.Function):
         return by_features * scale[0], by_weight * scale[0], None
 
 
-def document_mask(ids: Tensor) -> Tensor:
+def document_mask(ids: Tensor, start: int = 0) -> Tensor:
     """Which ids each id sees where documents are kept apart: (batch, length) to (batch, 1, length, length), of bool.
 
     Those of its own document up to itself; a document begins with the id that marks its start.
     """
-    number = (ids == START).cumsum(1)
+    number = (ids == start).cumsum(1)
     return (number[:, None, :, None] == number[:, None, None, :]).tril()
 
 

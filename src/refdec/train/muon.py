@@ -1,7 +1,8 @@
-"""Muon as torch has it, for many matrices of one shape at a time.
+"""Muon as torch has it, for many matrices of one shape at a time, in one piece or in shares.
 
 torch orthogonalises one matrix after the other, which on a GPU is a thousand small launches a step: an eighth of the
-time of a model of twelve layers. Stacked, it is a few dozen.
+time of a model of twelve layers. Stacked, it is a few dozen. Where processes have shares of every matrix, each
+orthogonalises some whole ones for all.
 """
 
 from __future__ import annotations
@@ -11,6 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.distributed.tensor import DTensor
+
+from refdec.train.sharding import Exchange, own
 
 
 class Muon(torch.optim.Muon):
@@ -29,18 +33,29 @@ class Muon(torch.optim.Muon):
                 self._update(group, *map(list, zip(*found, strict=True)))
 
     def _update(self, group: dict[str, Any], matrices: list[torch.Tensor], gradients: list[torch.Tensor]) -> None:
-        memory = [self.state[matrix].setdefault("momentum_buffer", torch.zeros_like(matrix)) for matrix in matrices]
+        rows, columns = matrices[0].shape
+        exchange = Exchange(matrices[0], len(matrices)) if isinstance(matrices[0], DTensor) else None
+        memory, matrices, gradients = own(map(self._memory, matrices)), own(matrices), own(gradients)
         torch._foreach_lerp_(memory, gradients, 1 - group["momentum"])
         wanted = torch._foreach_lerp(gradients, memory, group["momentum"]) if group["nesterov"] else memory
         stacked = torch.stack(wanted)
         if stacked.is_cuda:  # few CPUs are quick at bfloat16
             stacked = stacked.bfloat16()
+        if exchange is not None:
+            stacked = exchange.wholes(stacked)
         found = orthogonal(stacked, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        rate = group["lr"] * math.sqrt(
-            max(1.0, matrices[0].shape[0] / matrices[0].shape[1])
-        )  # Keller Jordan's, torch's default
+        if exchange is not None:
+            found = exchange.parts(found)
+        rate = group["lr"] * math.sqrt(max(1.0, rows / columns))  # Keller Jordan's, torch's default
         torch._foreach_mul_(matrices, 1 - group["lr"] * group["weight_decay"])
         torch._foreach_add_(matrices, list(found.to(matrices[0].dtype).unbind()), alpha=-rate)
+
+    def _memory(self, matrix: torch.Tensor) -> torch.Tensor:
+        state = self.state[matrix]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(matrix)
+        found: torch.Tensor = state["momentum_buffer"]
+        return found
 
 
 def orthogonal(

@@ -9,6 +9,7 @@ from torch import nn
 
 from refdec.train.muon import Muon
 from refdec.train.recipe import Recipe
+from refdec.train.sharding import share_of
 
 BETAS = (0.9, 0.95)
 
@@ -38,7 +39,7 @@ class Optimiser:
             part.zero_grad(set_to_none=True)
 
     def state(self) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
-        """Everything that it remembers: tensors and numbers by name."""
+        """Everything that it remembers: tensors and numbers by name. Of a model in shares, a process has its own."""
         tensors: dict[str, torch.Tensor] = {}
         numbers: dict[str, float] = {}
         for name, part in self.parts.items():
@@ -51,13 +52,15 @@ class Optimiser:
         return tensors, numbers
 
     def restore(self, tensors: dict[str, torch.Tensor], numbers: dict[str, float]) -> None:
-        """Remember again what `state` gave."""
+        """Remember again what `state` gave; tensors are in one piece."""
         for name, part in self.parts.items():
+            owners = [tensor for group in part.param_groups for tensor in group["params"]]
             remembered: dict[int, dict[str, Any]] = {}
             for whole, value in (*tensors.items(), *((key, torch.tensor(value)) for key, value in numbers.items())):
                 owner, index, key = whole.split(".", 2)
                 if owner == name:
-                    remembered.setdefault(int(index), {})[key] = value
+                    like = owners[int(index)] if value.ndim else None
+                    remembered.setdefault(int(index), {})[key] = share_of(value, like)
             part.load_state_dict({"state": remembered, "param_groups": part.state_dict()["param_groups"]})
 
 

@@ -1,4 +1,4 @@
-"""From a corpus to a pair: tokenizer, shards, the two directions one after the other, and the export.
+"""From a corpus to a pair, or to the partner of a model: tokenizer, shards, one direction after the other, the export.
 
 Everything on the way is in a folder beside the result, so that the same call goes on after whatever stopped it. Knows
 the order of things; each of them is done elsewhere.
@@ -9,8 +9,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,38 +19,77 @@ from refdec.errors import InputError
 from refdec.files import write_whole
 from refdec.lm.direction import Direction
 from refdec.lm.files import verify_checksums
+from refdec.lm.tokens import Tokens
 from refdec.train.batches import Batches, windows_of
 from refdec.train.card import Measured, card
 from refdec.train.cleaning import Counts
 from refdec.train.corpus import Corpus
-from refdec.train.export import check_exportable, export_pair, int8_loss, load_initial
+from refdec.train.export import check_exportable, export_models, initial_shape, int8_loss, load_initial, tokens_of
 from refdec.train.loop import Initial, Report, Trainer, pays_to_compile
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
 from refdec.train.samples import sample
+from refdec.train.sharding import pays_to_shard
 from refdec.train.shards import Shards, write_shards
-from refdec.train.tokenizer import SAMPLE, load_tokenizer, train_tokenizer
+from refdec.train.tokenizer import SAMPLE, load_tokenizer, start_of, train_tokenizer
 
-INT8_WINDOWS = 64
-"""Held-out sequences on which the cost of int8 is measured."""
+FEW_WINDOWS = 64
+"""Held-out sequences for what need not be measured on all of them: what int8 costs, which way a model reads."""
+
+BY_HEART = 0.2
+"""Nats a token by which held-out text is harder than training text, before that is told."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be made of what."""
+    """What is to be made of what: a pair, or the backward partner of a forward model."""
 
     corpus: Corpus
-    folder: Path  # of the pair
+    folder: Path  # of the pair or the partner
     recipe: Recipe
     budget: Budget  # of each direction
     tokenizer: Path | None = None  # one that is there; without it, one is learned
-    begin_from: Path | None = None  # a pair to go on from
+    begin_from: Path | None = None  # a pair to go on from; for a partner, a model
     int8: bool = True
+    partner_of: str | None = None  # a forward model that is there, a directory or a hub id
+    sharded: bool | None = None  # whether each of several processes holds a share of a model; None: where that pays
+
+    def __post_init__(self) -> None:
+        if self.partner_of is not None and self.tokenizer is not None:
+            raise InputError("A partner has the tokenizer of the model that it is made for. Leave out --tokenizer.")
 
     @property
     def work(self) -> Path:
         """What is kept on the way."""
         return self.folder.with_name(self.folder.name + ".training")
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """Those that are trained."""
+        return tuple(Direction) if self.partner_of is None else (Direction.BACKWARD,)
+
+    @property
+    def beginnings(self) -> dict[Direction, str | Path]:
+        """The models that are gone on from."""
+        if self.begin_from is None:
+            return {}
+        if self.partner_of is None:
+            return {direction: self.begin_from / direction.value for direction in Direction}
+        return {Direction.BACKWARD: str(self.begin_from)}  # perhaps a hub id
+
+    @property
+    def tokenizer_name(self) -> str:
+        """Whose tokenizer it is; nothing where it is learned."""
+        given = self.tokenizer or self.begin_from
+        return self.partner_name or ("" if given is None else given.name)
+
+    @property
+    def partner_name(self) -> str:
+        """Of the model that a partner is made for, without where it lies; nothing for a pair."""
+        if self.partner_of is None:
+            return ""
+        place = Path(self.partner_of).expanduser()
+        return place.absolute().name if place.is_dir() else self.partner_of
 
 
 @dataclass(frozen=True)
@@ -72,40 +110,42 @@ class Watcher(Protocol):
     def counted(self, counts: Counts) -> None:
         """So much text was tokenised."""
 
-    def trained(self, direction: Direction, report: Report, bits: float) -> None:
-        """A step was made; `bits` is the loss as bits a byte."""
+    def trained(self, direction: Direction, report: Report, bits: float, flops: float) -> None:
+        """A step was made; `bits` is the loss as bits a byte, `flops` are operations a second."""
 
     def tell(self, words: str) -> None:
         """Something to know."""
 
 
 def make_pair(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
-    """Train both directions and export them. What an earlier call of the same plan did is not done again."""
-    if processes.is_first:
-        check_exportable(plan.folder)
-        _prepare(plan, watcher)
-    processes.wait()
+    """Train what the plan asks for, and export it. What an earlier call of the same plan did is not done again."""
+    processes.first(lambda: _prepare(plan, watcher))
     tokenizer = load_tokenizer(plan.work)
     shards = Shards.open(plan.work / "shards")
     recipe = plan.recipe.replace(vocabulary=max(shards.vocabulary, 257))
-    initial = _initial(plan, tokenizer)
+    initial = _initial(plan, recipe, shards.separator)
     found: dict[Direction, Measured] = {}
     weights: dict[Direction, Any] = {}
-    for direction in Direction:
-        trainer = _train(plan, recipe, shards, direction, initial.get(direction), processes, watcher)
+    for direction in plan.directions:
+        trainer = _train(plan, recipe, shards, direction, initial[direction], processes, watcher)
         weights[direction] = trainer.weights()
         found[direction] = _measure(trainer, shards, tokenizer, direction)
         shape = trainer.shape
         bits = found[direction].bits
         watcher.tell(f"{direction.value}: {bits:.3f} bits a byte of held-out text. {found[direction].sample}")
-    if processes.is_first:
-        watcher.stage("writing the pair")
+        for doubt in _doubts(plan, trainer, found[direction], shards, direction):
+            watcher.tell(f"{direction.value}: {doubt}")
+
+    def export() -> None:
+        watcher.stage("writing the files")
         text = card(
             plan.folder.name, shape, recipe, shards, found,
-            begun_from="" if plan.begin_from is None else plan.begin_from.name, int8=plan.int8, device=processes.device,
+            tokenizer=plan.tokenizer_name, begun_from="" if plan.begin_from is None else plan.begin_from.name,
+            partner_of=plan.partner_name, int8=plan.int8, device=processes.device,
         )  # fmt: skip
-        export_pair(plan.folder, weights, shape, tokenizer, text, int8=plan.int8)
-    processes.wait()
+        export_models(plan.folder, weights, shape, tokenizer, text, int8=plan.int8)
+
+    processes.first(export)
     return Made(shards, recipe, found)
 
 
@@ -115,27 +155,72 @@ def discard_work(plan: Plan) -> None:
 
 def _prepare(plan: Plan, watcher: Watcher) -> None:
     """The tokenizer and the shards, unless they are there."""
+    check_exportable(plan.folder)
+    tokens = _given(plan)
     plan.work.mkdir(parents=True, exist_ok=True)
-    _refuse_another(plan)
+    _refuse_another(plan, tokens)
     file = plan.work / "tokenizer.json"
-    given = plan.tokenizer or plan.begin_from
-    if given is not None:
-        tokenizer = load_tokenizer(given)
-    elif file.exists():
-        tokenizer = load_tokenizer(file)
-    else:
-        watcher.stage(f"learning a tokenizer of {plan.recipe.vocabulary:,} entries")
-        tokenizer = train_tokenizer(plan.corpus.sample(SAMPLE), plan.recipe.vocabulary)
-    write_whole(file, tokenizer.to_str(pretty=True))
-    if not _are_there(plan, tokenizer):
+    if tokens is None:
+        if file.exists():
+            tokenizer = load_tokenizer(file)
+        else:
+            watcher.stage(f"learning a tokenizer of {plan.recipe.vocabulary:,} entries")
+            tokenizer = train_tokenizer(plan.corpus.sample(SAMPLE), plan.recipe.vocabulary)
+        tokens = Tokens(tokenizer, start_of(tokenizer))
+    write_whole(file, tokens.tokenizer.to_str(pretty=True))
+    if not _are_there(plan, tokens):
         watcher.stage("tokenising the text")
-        write_shards(plan.corpus, tokenizer, plan.work / "shards", step=watcher.counted)
+        shards = plan.work / "shards"
+        write_shards(plan.corpus, tokens.tokenizer, shards, separator=tokens.start, step=watcher.counted)
 
 
-def _refuse_another(plan: Plan) -> None:
-    """What is kept must be of the same recipe."""
+def _given(plan: Plan) -> Tokens | None:
+    """The tokenizer that need not be learned, with the id that models read before a document."""
+    if plan.partner_of is not None:
+        tokens = tokens_of(plan.partner_of)
+    elif plan.begin_from is not None:
+        tokenizer = load_tokenizer(plan.tokenizer or plan.begin_from)
+        tokens = Tokens(tokenizer, initial_shape(plan.begin_from / Direction.FORWARD.value).start)
+    elif plan.tokenizer is not None:
+        tokenizer = load_tokenizer(plan.tokenizer)
+        tokens = Tokens(tokenizer, start_of(tokenizer))
+    else:
+        return None
+    for place in plan.beginnings.values():
+        _check_beginning(plan, place, tokens)
+    return tokens
+
+
+def _check_beginning(plan: Plan, place: str | Path, tokens: Tokens) -> None:
+    """Refuse a model that cannot go on with this text, before it is tokenised."""
+    shape = initial_shape(place)
+    if shape.vocabulary < tokens.vocabulary:
+        raise InputError(
+            f"The model in {place} knows {shape.vocabulary} tokens, and its tokenizer has {tokens.vocabulary} entries."
+        )
+    if shape.positions < plan.recipe.positions:
+        raise InputError(
+            f"The model in {place} reads {shape.positions} tokens, and the recipe's sequences have "
+            f"{plan.recipe.positions}. Give --positions {shape.positions} or fewer."
+        )
+    if plan.partner_of is not None:
+        if tokens_of(place).fingerprint != tokens.fingerprint:
+            raise InputError(f"{place} and {plan.partner_of} do not share a tokenizer. Begin from another model.")
+    elif shape.start != tokens.start:
+        raise InputError(
+            f"The models of {plan.begin_from} read different ids before a document, {tokens.start} and {shape.start}, "
+            "so there is no text for both. Go on from another pair."
+        )
+
+
+def _refuse_another(plan: Plan, tokens: Tokens | None) -> None:
+    """What is kept must be of the same recipe, and begun in the same way."""
     note = plan.work / "recipe.json"
-    mine = dict(plan.recipe.items())
+    mine = dict(plan.recipe.items()) | {
+        "partner_of": plan.partner_of,
+        "from": plan.begin_from and str(plan.begin_from),
+        "tokenizer": tokens and f"{tokens.fingerprint} with {tokens.start} before a document",
+    }
     try:
         kept = json.loads(note.read_text(encoding="utf-8")) if note.exists() else mine
     except ValueError:
@@ -149,27 +234,20 @@ def _refuse_another(plan: Plan) -> None:
     write_whole(note, json.dumps(mine, indent=1) + "\n")
 
 
-def _are_there(plan: Plan, tokenizer: Tokenizer) -> bool:
+def _are_there(plan: Plan, tokens: Tokens) -> bool:
     try:
-        return Shards.open(plan.work / "shards").are_of(plan.corpus, tokenizer)
+        return Shards.open(plan.work / "shards").are_of(plan.corpus, tokens.tokenizer, tokens.start)
     except InputError:
         return False
 
 
-def _initial(plan: Plan, tokenizer: Tokenizer) -> dict[Direction, Initial]:
+def _initial(plan: Plan, recipe: Recipe, start: int) -> dict[Direction, Initial]:
+    """The shape of each model, and its weights where it goes on from some."""
     if plan.begin_from is None:
-        return {}
+        return dict.fromkeys(plan.directions, (replace(recipe.shape, start=start), None))
     verify_checksums(plan.begin_from)
-    found = {direction: load_initial(plan.begin_from / direction.value) for direction in Direction}
-    for shape, _ in found.values():
-        if shape.vocabulary < tokenizer.get_vocab_size(with_added_tokens=True):
-            raise InputError(f"The tokenizer of {plan.begin_from} has more entries than its models know.")
-        if shape.positions < plan.recipe.positions:
-            raise InputError(
-                f"The models of {plan.begin_from} read {shape.positions} tokens, and the recipe's sequences have "
-                f"{plan.recipe.positions}. Give --positions {shape.positions} or fewer."
-            )
-    return found
+    found = {direction: load_initial(place) for direction, place in plan.beginnings.items()}
+    return {direction: (replace(shape, start=start), weights) for direction, (shape, weights) in found.items()}
 
 
 def _train(
@@ -177,7 +255,7 @@ def _train(
     recipe: Recipe,
     shards: Shards,
     direction: Direction,
-    initial: Initial | None,
+    initial: Initial,
     processes: Processes,
     watcher: Watcher,
 ) -> Trainer:
@@ -186,20 +264,44 @@ def _train(
     )
     watcher.stage(f"{direction.value}: getting ready")
     compiled = pays_to_compile(processes.device, plan.budget)
-    trainer = Trainer(recipe, batches, plan.work / direction.value, processes, initial, compiled)
+    sharded = pays_to_shard(initial[0].parameters, processes.world) if plan.sharded is None else plan.sharded
+    trainer = Trainer(recipe, batches, plan.work / direction.value, processes, initial, compiled, sharded)
     per_nat = 1 / (shards.bytes_per_token * math.log(2))
-    watch: Callable[[Report], None] = lambda report: watcher.trained(direction, report, report.loss * per_nat)  # noqa: E731
+    each = trainer.shape.flops_per_token(recipe.positions)
+
+    def watch(report: Report) -> None:
+        watcher.trained(direction, report, report.loss * per_nat, report.tokens_per_second * each)
+
     trainer.run(plan.budget, watch, watcher.tell)
     return trainer
 
 
+def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, direction: Direction) -> list[str]:
+    """What its user should know about a model that has learned the wrong thing."""
+    found: list[str] = []
+    if measured.nats - measured.learned > BY_HEART:
+        found.append(
+            f"it knows its text better than other text ({measured.learned:.2f} against {measured.nats:.2f} nats a "
+            "token). More text would help; so may a smaller size, less training, or a --weight-decay of 0.1."
+        )
+    if plan.begin_from is not None:
+        windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)
+        own, opposite = (trainer.loss_of(rows) for rows in (windows, windows.flip(1)))
+        if own > opposite:
+            found.append(
+                f"it still finds text less surprising the other way round ({opposite:.2f} against {own:.2f} nats a "
+                "token), as the model did that it was begun from. Train it longer."
+            )
+    return found
+
+
 def _measure(trainer: Trainer, shards: Shards, tokenizer: Tokenizer, direction: Direction) -> Measured:
     nats = trainer.evaluate(shards.held_out)
-    windows = windows_of(shards.held_out, direction, trainer.recipe.positions, INT8_WINDOWS)
+    windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)
     return Measured(
         nats=nats,
         bits=nats / shards.bytes_per_token / math.log(2),
         state=trainer.state,
         int8=int8_loss(trainer.weights(), trainer.shape, windows, device=trainer.device),
-        sample=sample(trainer.model, tokenizer, direction),
+        sample=sample(trainer.whole(), tokenizer, direction),
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Recipe(Settings):
-    """The defaults are those of the embedded pair."""
+    """The defaults make models of the shape of the embedded pair."""
 
     task: ClassVar[str] = "train"
 
@@ -24,7 +24,7 @@ class Recipe(Settings):
     heads: int = setting(8, "attention heads of a layer", low=1, high=256)
     inner: int = setting(1_408, "width inside an MLP", low=8, high=65_536)
     positions: int = setting(512, "tokens of a sequence", low=16, high=65_536)
-    batch_tokens: int = setting(262_144, "tokens of a step, over all processes", low=16, high=1 << 28)
+    batch_tokens: int = setting(131_072, "tokens of a step, over all processes", low=16, high=1 << 28)
     matrix_rate: float = setting(0.02, "learning rate of Muon, for the matrices", low=0, high=10)
     other_rate: float = setting(0.004, "learning rate of AdamW, for embeddings and norms", low=0, high=10)
     momentum: float = setting(0.95, "momentum of Muon", low=0, high=1)
@@ -76,7 +76,9 @@ SIZES: dict[str, Recipe] = {
     "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=8_192),
     "15m": Recipe(vocabulary=8_192, layers=8, width=352, heads=8, inner=960, positions=512, batch_tokens=65_536),
     "47m": Recipe(),
-    "125m": Recipe(vocabulary=32_768, layers=12, width=832, heads=13, inner=2_240, positions=1_024),
+    "125m": Recipe(
+        vocabulary=32_768, layers=12, width=832, heads=13, inner=2_240, positions=1_024, batch_tokens=262_144
+    ),
     "350m": Recipe(
         vocabulary=32_768, layers=24, width=1_024, heads=16, inner=2_816, positions=1_024, batch_tokens=524_288
     ),

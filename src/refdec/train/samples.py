@@ -6,7 +6,7 @@ import torch
 from tokenizers import Tokenizer
 
 from refdec.lm.direction import Direction
-from refdec.train.model import START, Llama
+from refdec.train.model import Llama
 
 TOP_P = 0.9
 
@@ -15,12 +15,12 @@ TOP_P = 0.9
 def sample(model: Llama, tokenizer: Tokenizer, direction: Direction, tokens: int = 40, seed: int = 0) -> str:
     """One text of so many tokens, or up to where the model ends it, in text order."""
     generator = torch.Generator().manual_seed(seed)
-    device = model.head.device
-    ids = [START]
+    device, start = model.head.device, model.shape.start
+    ids = [start]
     while len(ids) <= min(tokens, model.shape.positions - 1):
         logits = model.logits(torch.tensor([ids], device=device))[0, -1].float().cpu()
         ids.append(_draw(logits, generator))
-        if ids[-1] == START:
+        if ids[-1] == start:
             ids.pop()
             break
     return " ".join(tokenizer.decode(direction.arrange(ids[1:])).split())

@@ -33,7 +33,7 @@ from refdec.growing import lock
 from refdec.lm.tokens import Tokens
 from refdec.train.cleaning import Counts, Digests, Seen, digests_of
 from refdec.train.corpus import Chunk, Corpus, in_turn
-from refdec.train.tokenizer import QuickEncoder
+from refdec.train.tokenizer import QuickEncoder, start_of
 
 FORMAT, VERSION = "refdec shards", 1
 INDEX, TRAIN, HELD_OUT, LOCK = "index.json", "train.bin", "held-out.bin", "lock"
@@ -113,8 +113,9 @@ class Shards:
         """Of the held-out text; separators are tokens and have no bytes. Nats a token / this / ln 2: bits a byte."""
         return self.held_out_part.bytes / self.held_out_part.tokens
 
-    def are_of(self, corpus: Corpus, tokenizer: Tokenizer, separator: int = 0) -> bool:
+    def are_of(self, corpus: Corpus, tokenizer: Tokenizer, separator: int | None = None) -> bool:
         """Whether they would come out again: the same tokenizer and settings, files of the same names and sizes."""
+        separator = start_of(tokenizer) if separator is None else separator
         fingerprint = Tokens(tokenizer, separator).fingerprint
         return (self.made_from, self.tokenizer, self.separator) == (_digest(corpus), fingerprint, separator)
 
@@ -128,17 +129,19 @@ def write_shards(
     tokenizer: Tokenizer,
     folder: Path,
     *,
-    separator: int = 0,
+    separator: int | None = None,
     workers: int | None = None,
     step: Callable[[Counts], None] = lambda _: None,
 ) -> Shards:
     """Tokenise a corpus into a folder, on all cores or on as many as said. `step` is told what is counted so far.
 
+    `separator` is the id before each document; without it, the one that the tokenizer has for that, see `start_of`.
     What was there before is replaced. Scripts call it under `if __name__ == "__main__":`, as all that starts processes.
     """
     if workers is not None and workers < 1:
         raise SettingsError(f"workers is {workers}; it must be 1 or more.")
     vocabulary = int(tokenizer.get_vocab_size(with_added_tokens=True))
+    separator = start_of(tokenizer) if separator is None else separator
     if not 0 <= separator < vocabulary:
         raise SettingsError(f"separator is {separator}; it must be an id of the tokenizer, below {vocabulary}.")
     if workers is None:

@@ -21,6 +21,9 @@ from tokenizers.models import BPE
 from refdec.errors import InputError, ModelError, SettingsError
 
 END_OF_TEXT = "<|endoftext|>"
+MARKS = (END_OF_TEXT, "<|begin_of_text|>", "<|startoftext|>", "<s>", "<bos>", "[BOS]", "</s>", "<eos>", "[EOS]")
+"""What tokenizers call the entry that parts documents: those that begin one first, for some have two."""
+
 SAMPLE = 200_000_000
 """Characters of a corpus that are enough to learn from: more hardly change the entries."""
 
@@ -64,6 +67,22 @@ def load_tokenizer(path: Path) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+def start_of(tokenizer: Tokenizer) -> int:
+    """The id that is to stand before a document: that of a special entry with a usual name, or of the only one."""
+    added = tokenizer.get_added_tokens_decoder().items()
+    special = {str(token.content): int(index) for index, token in added if token.special}
+    for mark in MARKS:
+        if mark in special:
+            return special[mark]
+    if len(special) == 1:
+        return next(iter(special.values()))
+    found = f"its special entries are {', '.join(special)}" if special else "it has no special entries"
+    raise ModelError(
+        f"No entry of the tokenizer is known to mark the start of a document: {found}. Add {END_OF_TEXT} to its "
+        "added_tokens, as a special one."
+    )
 
 
 class QuickEncoder:
