@@ -40,14 +40,15 @@ def write_rows(path: Path, count: int) -> None:
 
 
 def kill_and_resume(folder: Path, pair: Path, rows: int, kills: int, options: Sequence[str], seed: int = 0) -> Killed:
-    """The same command undisturbed, and killed so often before it may finish."""
+    """A batch undisturbed, on the local engine; and with other options, killed so often before it may finish."""
     write_rows(folder / "in.jsonl", rows)
     command = [sys.executable, "-m", "refdec", "batch", "paraphrase", "--forward", str(pair), "--device", "cpu"]
-    command += [*SMALL_SETTINGS, "--samples=2", "--quiet", *options, str(folder / "in.jsonl")]
+    command += [*SMALL_SETTINGS, "--samples=2", "--quiet", str(folder / "in.jsonl")]
     whole, out = folder / "whole.jsonl", folder / "out.jsonl"
     began = time.monotonic()
     subprocess.run([*command, str(whole)], check=True)
     seconds = time.monotonic() - began
+    command += options
     numbers = random.Random(seed)
     kept: list[int] = []
     home = out.with_name("out.jsonl.parts")

@@ -44,6 +44,7 @@ COMPILED_MINUTES, COMPILED_TOKENS = 2.0, 1 << 20
 
 SAVE_SECONDS = 120.0
 RECENT = 20  # steps over which the speed is told
+TRIED = 10  # steps after which it is known how many will fit into a budget
 Initial = tuple[Shape, dict[str, torch.Tensor] | None]
 CURVE = 500  # points of the loss curve that are kept
 ROLLBACKS = 3
@@ -144,6 +145,8 @@ class Trainer:
                 if due:
                     self._save(tell)
                     saved = time.monotonic()
+                if self.state.step == TRIED:
+                    self._advise(done, tell)
                 loss = self._step(done)
                 problem = self._note(loss)
                 if problem:
@@ -337,6 +340,13 @@ class Trainer:
         self.state.skipped = skipped + at - self.state.step
         self.state.rollbacks = rollbacks
         tell(f"At step {at:,} {problem}. Going back to step {self.state.step:,}, and on with other text.")
+
+    def _advise(self, done: float, tell: Callable[[str], None]) -> None:
+        """Say it early where a budget is too small for steps of this size."""
+        steps = round(self.state.step / done)
+        better = self.recipe.better_batch(steps)
+        if better is not None:
+            tell(f"about {steps:,} steps fit into the budget. Smaller ones would teach more: --batch-tokens {better}.")
 
     def _report(self, done: float) -> Report:
         self._recent.append((time.monotonic(), self.state.tokens))

@@ -11,10 +11,11 @@ from refdec.lm.direction import Direction
 from refdec.train.card import Measured
 
 COLOURS = {Direction.FORWARD: "#2a6f97", Direction.BACKWARD: "#c8553d"}
+MARKERS = {Direction.FORWARD: ">", Direction.BACKWARD: "<"}
 
 
 def draw(path: Path, found: Mapping[Direction, Measured], bytes_per_token: float) -> None:
-    """Bits a byte of training text against tokens seen; a dot at the end is the held-out text."""
+    """Bits a byte of training text against tokens seen; a mark at the end is held-out text."""
     try:
         import matplotlib
     except ImportError:
@@ -29,9 +30,9 @@ def draw(path: Path, found: Mapping[Direction, Measured], bytes_per_token: float
         curve = measured.state.curve
         tokens = [place / 1e6 for place, _ in curve]
         axes.plot(tokens, [loss * per_nat for _, loss in curve], color=COLOURS[direction], lw=1, label=direction.value)
-        axes.plot(tokens[-1:], [measured.bits], "o", color=COLOURS[direction])
+        axes.plot(tokens[-1:], [measured.bits], MARKERS[direction], color=COLOURS[direction], label="held-out text")
     lows = [measured.bits for measured in found.values()]
-    axes.set(xlabel="tokens seen, millions", ylabel="bits a byte", ylim=(0.8 * min(lows), 2.5 * max(lows)))
+    axes.set(xlabel="tokens seen, millions", ylabel="bits a byte", ylim=(0.8 * min(lows), 2 * max(lows)))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     figure.tight_layout()

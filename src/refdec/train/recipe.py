@@ -71,10 +71,22 @@ class Recipe(Settings):
             return done / self.warm_up
         return min(1.0, max(0.0, 1.0 - done) / self.decay) if self.decay else 1.0
 
+    def better_batch(self, steps: int) -> int | None:
+        """Tokens of a step that would teach more where so few steps fit into a budget; None where it is fine."""
+        found = self.sequences
+        if steps >= FEW_STEPS:
+            return None
+        while steps < ENOUGH_STEPS and found % 2 == 0:
+            steps, found = 2 * steps, found // 2
+        return found * self.positions if found < self.sequences else None
+
+
+FEW_STEPS, ENOUGH_STEPS = 400, 1_000
+"""Below the first, smaller steps are better by a lot; from the second on, other things count."""
 
 SIZES: dict[str, Recipe] = {
-    "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=8_192),
-    "15m": Recipe(vocabulary=8_192, layers=8, width=352, heads=8, inner=960, positions=512, batch_tokens=65_536),
+    "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=2_048),
+    "15m": Recipe(vocabulary=8_192, layers=8, width=352, heads=8, inner=960, positions=512, batch_tokens=16_384),
     "47m": Recipe(),
     "125m": Recipe(
         vocabulary=32_768, layers=12, width=832, heads=13, inner=2_240, positions=1_024, batch_tokens=262_144

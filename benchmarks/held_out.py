@@ -1,0 +1,57 @@
+"""How well a pair knows text: bits a byte of the documents that `refdec train` would hold out of a corpus.
+
+    python -m benchmarks.held_out CORPUS
+    python -m benchmarks.held_out CORPUS --pair DIR --windows 600
+
+Held-out documents are chosen by their text, so pairs with different tokenizers are measured on the same ones. A pair
+that was trained on more than this corpus may have read them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import tempfile
+from pathlib import Path
+
+import torch
+
+from refdec.lm.direction import Direction
+from refdec.lm.pair import EMBEDDED, choose_device
+from refdec.train.batches import windows_of
+from refdec.train.corpus import Corpus
+from refdec.train.export import load_initial
+from refdec.train.model import Llama
+from refdec.train.shards import write_shards
+from refdec.train.tokenizer import load_tokenizer
+
+ROWS = 8
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--pair", type=Path, default=EMBEDDED)
+    parser.add_argument("--windows", type=int, help="so many of each direction, rather than all")
+    parser.add_argument("--device")
+    given = parser.parse_args()
+    device = choose_device(given.device)
+    with tempfile.TemporaryDirectory() as home:
+        shards = write_shards(Corpus.at([given.corpus]), load_tokenizer(given.pair), Path(home))
+        for direction in Direction:
+            shape, weights = load_initial(given.pair / direction.value)
+            model = Llama(shape).to(device)
+            model.load_state_dict(weights)
+            windows = windows_of(shards.held_out, direction, shape.positions, given.windows)
+            parts = [part.to(device) for part in torch.split(windows, ROWS)]
+            nats = (
+                torch.cat([model.losses(part[:, :-1], part[:, 1:]).flatten() for part in parts]).double().mean().item()
+            )
+            bits = nats / shards.bytes_per_token / math.log(2)
+            print(
+                f"{direction.value:9} {bits:.4f} bits a byte, {nats:.4f} nats a token, {windows[:, 1:].numel():,} of them"
+            )
+
+
+if __name__ == "__main__":
+    main()
