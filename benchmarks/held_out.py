@@ -47,10 +47,8 @@ def main() -> None:
             nats = (
                 torch.cat([model.losses(part[:, :-1], part[:, 1:]).flatten() for part in parts]).double().mean().item()
             )
-            bits = nats / shards.bytes_per_token / math.log(2)
-            print(
-                f"{direction.value:9} {bits:.4f} bits a byte, {nats:.4f} nats a token, {windows[:, 1:].numel():,} of them"
-            )
+            bits, count = nats / shards.bytes_per_token / math.log(2), windows[:, 1:].numel()
+            print(f"{direction.value:9} {bits:.4f} bits a byte, {nats:.4f} nats a token, {count:,} tokens")
 
 
 if __name__ == "__main__":
