@@ -145,7 +145,7 @@ def check_direction(model: LanguageModel, tokens: Tokens) -> None:
         raise ModelError(
             f"The model given as {model.direction.value} does not read that way: its loss on an English paragraph is "
             f"{own:.2f} nats a token read {model.direction.value}, {opposite:.2f} the other way. Were the two models "
-            "swapped? See docs/models.md."
+            "swapped? If it knows no English, its config.json can say which way it reads. See docs/models.md."
         )
 
 
