@@ -219,7 +219,7 @@ class Trainer:
                 self._load(model.state_dict())
         else:
             self._load(self._initial)
-        self.optimiser = Optimiser(self.model, self.recipe)
+        self.optimiser = Optimiser(self.model, self.recipe, bfloat16=is_quick_at_bfloat16(self.device))
         self.state, self._watchdog = State(), Watchdog()
         self._clear()
 

@@ -8,7 +8,7 @@ orthogonalises some whole ones for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -19,6 +19,11 @@ from refdec.train.sharding import Exchange, own
 
 class Muon(torch.optim.Muon):
     """The same updates, settings and state."""
+
+    def __init__(self, matrices: Iterable[torch.Tensor], *, bfloat16: bool = True, **settings: Any) -> None:
+        """`bfloat16`: in which matrices are orthogonalised, as torch does it; float32 is faster on some processors."""
+        super().__init__(matrices, **settings)
+        self._bfloat16 = bfloat16
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
@@ -39,7 +44,7 @@ class Muon(torch.optim.Muon):
         torch._foreach_lerp_(memory, gradients, 1 - group["momentum"])
         wanted = torch._foreach_lerp(gradients, memory, group["momentum"]) if group["nesterov"] else memory
         stacked = torch.stack(wanted)
-        if stacked.is_cuda:  # few CPUs are quick at bfloat16
+        if self._bfloat16:
             stacked = stacked.bfloat16()
         if exchange is not None:
             stacked = exchange.wholes(stacked)

@@ -17,14 +17,21 @@ BETAS = (0.9, 0.95)
 class Optimiser:
     """Steps both, at rates that follow the recipe."""
 
-    def __init__(self, model: nn.Module, recipe: Recipe) -> None:
+    def __init__(self, model: nn.Module, recipe: Recipe, *, bfloat16: bool) -> None:
+        """`bfloat16`: see `Muon`."""
         self._recipe = recipe
         named = list(model.named_parameters())
         matrices = [tensor for name, tensor in named if is_matrix(name, tensor)]
         others = [tensor for name, tensor in named if not is_matrix(name, tensor)]
         fused = others[0].device.type == "cuda"
         self.parts: dict[str, torch.optim.Optimizer] = {
-            "muon": Muon(matrices, lr=recipe.matrix_rate, momentum=recipe.momentum, weight_decay=recipe.weight_decay),
+            "muon": Muon(
+                matrices,
+                bfloat16=bfloat16,
+                lr=recipe.matrix_rate,
+                momentum=recipe.momentum,
+                weight_decay=recipe.weight_decay,
+            ),
             "adamw": torch.optim.AdamW(others, lr=recipe.other_rate, betas=BETAS, weight_decay=0.0, fused=fused),
         }
         self._highest = {"muon": recipe.matrix_rate, "adamw": recipe.other_rate}
