@@ -169,10 +169,10 @@ def test_a_budget_of_time_ends_on_time(tmp_path: Path) -> None:
 
 def test_a_budget_for_few_steps_is_told_early_with_a_better_size(tmp_path: Path) -> None:
     told: list[str] = []
-    trainer(tmp_path / "few").run(Budget(tokens=128 * 150), tell=told.append)
-    assert told == ["about 150 steps fit into the budget. Smaller ones would teach more: --batch-tokens 16."]
-    assert TINY.better_batch(300) == 32
-    assert TINY.better_batch(400) is None
+    trainer(tmp_path / "few").run(Budget(tokens=128 * 80), tell=told.append)
+    assert told == ["about 80 steps fit into the budget. Smaller ones would teach more: --batch-tokens 32."]
+    assert TINY.better_batch(149) == 64
+    assert TINY.better_batch(150) is None
     assert TINY.replace(batch_tokens=16).better_batch(5) is None  # no smaller step is possible
 
 

@@ -81,11 +81,11 @@ class Recipe(Settings):
         return found * self.positions if found < self.sequences else None
 
 
-FEW_STEPS, ENOUGH_STEPS = 400, 1_000
-"""Below the first, smaller steps are better by a lot; from the second on, other things count."""
+FEW_STEPS, ENOUGH_STEPS = 150, 250
+"""Below the first, smaller steps are better by a lot; at the second, that is over. See docs/training.md."""
 
 SIZES: dict[str, Recipe] = {
-    "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=2_048),
+    "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=4_096),
     "15m": Recipe(vocabulary=8_192, layers=8, width=352, heads=8, inner=960, positions=512, batch_tokens=16_384),
     "47m": Recipe(),
     "125m": Recipe(
