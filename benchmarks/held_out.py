@@ -14,8 +14,6 @@ import math
 import tempfile
 from pathlib import Path
 
-import torch
-
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED, choose_device
 from refdec.train.batches import windows_of
@@ -43,10 +41,7 @@ def main() -> None:
             model = Llama(shape).to(device)
             model.load_state_dict(weights)
             windows = windows_of(shards.held_out, direction, shape.positions, given.windows)
-            parts = [part.to(device) for part in torch.split(windows, ROWS)]
-            nats = (
-                torch.cat([model.losses(part[:, :-1], part[:, 1:]).flatten() for part in parts]).double().mean().item()
-            )
+            nats = model.mean_loss(windows, ROWS)
             bits, count = nats / shards.bytes_per_token / math.log(2), windows[:, 1:].numel()
             print(f"{direction.value:9} {bits:.4f} bits a byte, {nats:.4f} nats a token, {count:,} tokens")
 

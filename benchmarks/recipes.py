@@ -6,8 +6,8 @@
 A try is settings of a recipe, or nothing for the size as it is, and of what is read: `shards=FOLDER` takes other
 shards, such as those of another vocabulary; `reads=backward` reads from right to left; `reads=both` makes one model
 that reads either way, told which by the first token of a sequence, and gives it twice the budget, as a pair has.
-Prints held-out bits a byte, speed and the share of the device's peak (989 TFLOP/s, dense bfloat16, by NVIDIA's data
-sheet of the H100 and H200); `--out` adds a JSON line for each try to a file. With `--turn FILE`, one try a process, the
+Prints held-out bits a byte, speed and the share of the device's peak, where it is known
+(`refdec.train.hardware`); `--out` adds a JSON line for each try to a file. With `--turn FILE`, one try a process, the
 next one compiles while this one trains, and none trains beside another. The table in docs/training.md:
 
     for size in 8192 16384 32768; do python -m benchmarks.shards CORPUS shards-$size --vocabulary $size; done
@@ -33,12 +33,12 @@ import torch
 from refdec.lm.direction import Direction
 from refdec.lm.pair import choose_device
 from refdec.train.batches import Batches, Ids
-from refdec.train.loop import Trainer, pays_to_compile
+from refdec.train.hardware import pays_to_compile, peak
+from refdec.train.loop import Trainer
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe, size
 from refdec.train.shards import Shards
 
-PEAK = 989e12
 SPARE = 64
 """Entries added for the two ids of directions: a round number, for the GPU's sake."""
 
@@ -122,7 +122,7 @@ def attempt(attempted: Try, budget: Budget, device: torch.device, turn: Path | N
         "tokens": trained.state.tokens,
         "epochs": trained.state.tokens / len(shards.train),
         "tokens_per_second": speed,
-        "mfu": speed * recipe.shape.flops_per_token(recipe.positions) / PEAK,
+        "mfu": speed * recipe.shape.flops_per_token(recipe.positions) / (peak(device) or math.nan),
         "parameters": recipe.shape.parameters,
         "int8_bytes": recipe.shape.bytes_on_disk(int8=True),
         "seconds": seconds,

@@ -24,7 +24,8 @@ from refdec.lm.direction import Direction
 from refdec.train import checkpoint, loop
 from refdec.train.batches import Batches, windows_of
 from refdec.train.checkpoint import Checkpoint
-from refdec.train.loop import Report, Trainer, is_quick_at_bfloat16, pays_to_compile
+from refdec.train.hardware import is_quick_at_bfloat16, pays_to_compile
+from refdec.train.loop import Report, Trainer
 from refdec.train.muon import Muon
 from refdec.train.processes import Processes
 from refdec.train.recipe import SIZES, Budget, Recipe, size

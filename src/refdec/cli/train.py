@@ -131,7 +131,7 @@ class _Told(Live):
     """How it goes: a live line on a terminal, a plain line now and then in a log."""
 
     def __init__(self, quiet: bool, device: torch.device) -> None:
-        from refdec.train.peak import peak
+        from refdec.train.hardware import peak
 
         super().__init__(quiet)
         self._peak = peak(device)

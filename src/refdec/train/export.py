@@ -177,9 +177,7 @@ def int8_loss(
     for state in (weights, {name: _as_stored(tensor) for name, tensor in weights.items()}):
         model = Llama(shape).to(device)
         model.load_state_dict(state)
-        parts = (part.to(device) for part in torch.split(windows, rows))
-        total = sum(float(model.losses(part[:, :-1], part[:, 1:]).double().sum()) for part in parts)
-        losses.append(total / windows[:, 1:].numel())
+        losses.append(model.mean_loss(windows, rows))
     return Int8Loss(*losses)
 
 

@@ -7,8 +7,6 @@ goes back to what was saved and reads something else. Knows nothing of text, nor
 from __future__ import annotations
 
 import math
-import os
-import shutil
 import signal
 import time
 from collections import deque
@@ -26,6 +24,7 @@ from refdec.errors import InputError, ModelError
 from refdec.train import checkpoint
 from refdec.train.batches import Ids, Windows
 from refdec.train.checkpoint import Checkpoint
+from refdec.train.hardware import is_quick_at_bfloat16
 from refdec.train.model import Llama, Shape
 from refdec.train.optimiser import Optimiser
 from refdec.train.processes import Processes
@@ -38,9 +37,6 @@ CPU_TOKENS, GPU_TOKENS = 1 << 12, 1 << 17
 
 HELD_BYTES = 48
 """Of a token, for each number of the stream in each layer, while it waits for its gradient."""
-
-COMPILED_MINUTES, COMPILED_TOKENS = 2.0, 1 << 20
-"""From which budget on a processor's program is compiled first."""
 
 SAVE_SECONDS = 120.0
 RECENT = 20  # steps over which the speed is told
@@ -178,12 +174,8 @@ class Trainer:
     def loss_of(self, windows: torch.Tensor) -> float:
         """Nats a token of windows in reading order; as `whole`, for every process."""
         model = self.whole()
-        losses: list[torch.Tensor] = []
-        with torch.no_grad(), self._precision():
-            for part in torch.split(windows, self._at_once):
-                rows = part.to(self.device)
-                losses.append(model.losses(rows[:, :-1], rows[:, 1:]).double().mean(1))
-        return float(torch.cat(losses).mean())
+        with self._precision():
+            return model.mean_loss(windows, self._at_once)
 
     @property
     def _at_once(self) -> int:
@@ -354,22 +346,6 @@ class Trainer:
         speed = (now - before) / (last - first) if last > first else math.nan
         state = self.state
         return Report(state.step, state.tokens, state.seconds, done, self._smooth, speed, self.recipe.rate(done))
-
-
-def pays_to_compile(device: torch.device, budget: Budget) -> bool:
-    """Always on a GPU; on a processor, half a minute is won back in a few, where there is a compiler for C++."""
-    if device.type != "cpu":
-        return device.type == "cuda"
-    is_long = (budget.minutes or 0) >= COMPILED_MINUTES or (budget.tokens or 0) >= COMPILED_TOKENS
-    return is_long and shutil.which(os.environ.get("CXX", "g++")) is not None
-
-
-def is_quick_at_bfloat16(device: torch.device) -> bool:
-    """Whether a device multiplies in bfloat16: a GPU, or a processor with instructions for it."""
-    if device.type != "cpu":
-        return device.type == "cuda"
-    known = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("avx512_bf16", "amx_tile"))
-    return any(supported is not None and supported() for supported in known)
 
 
 def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:

@@ -25,7 +25,8 @@ from refdec.train.card import Measured, card
 from refdec.train.cleaning import Counts
 from refdec.train.corpus import Corpus
 from refdec.train.export import check_exportable, export_models, initial_shape, int8_loss, load_initial, tokens_of
-from refdec.train.loop import Initial, Report, Trainer, pays_to_compile
+from refdec.train.hardware import pays_to_compile
+from refdec.train.loop import Initial, Report, Trainer
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
 from refdec.train.samples import sample
