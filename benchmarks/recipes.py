@@ -115,14 +115,14 @@ def attempt(attempted: Try, budget: Budget, device: torch.device, turn: Path | N
         trained = trainer.run(budget, tell=print)
         seconds = trained.state.seconds
         loss = trainer.evaluate(shards.held_out)
-    speed = trained.state.tokens / seconds
+    speed, best = trained.state.tokens / seconds, peak(device)
     return {
         "bits": loss / shards.bytes_per_token / math.log(2),
         "nats": loss,
         "tokens": trained.state.tokens,
         "epochs": trained.state.tokens / len(shards.train),
         "tokens_per_second": speed,
-        "mfu": speed * recipe.shape.flops_per_token(recipe.positions) / (peak(device) or math.nan),
+        "mfu": None if best is None else speed * recipe.shape.flops_per_token(recipe.positions) / best,
         "parameters": recipe.shape.parameters,
         "int8_bytes": recipe.shape.bytes_on_disk(int8=True),
         "seconds": seconds,
@@ -151,8 +151,9 @@ def main() -> None:
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
         found = attempt(attempted, attempted.budget(Budget(given.minutes, given.tokens)), device, given.turn)
+        share = "" if found["mfu"] is None else f"{found['mfu']:.1%}"
         figures = f"{found['bits']:9.4f} {found['tokens'] / 1e6:9.1f} {found['tokens_per_second'] / 1e3:10.1f}"
-        print(f"{figures} {found['mfu']:5.1%} {found['parameters'] / 1e6:5.1f}  {words or given.size}", flush=True)
+        print(f"{figures} {share:>5} {found['parameters'] / 1e6:5.1f}  {words or given.size}", flush=True)
         if given.out:
             with given.out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps({"try": words, "size": given.size, **found}) + "\n")
