@@ -632,7 +632,7 @@ def script(tmp_path: Path, tokenizer: Tokenizer) -> Iterator[Callable[[], subpro
 
 def members(group: int) -> list[str]:
     """The processes of a group that have not ended."""
-    listing = subprocess.run(["ps", "-eo", "pgid=,stat=,args="], capture_output=True, check=True).stdout.decode()
+    listing = subprocess.run(["ps", "-wweo", "pgid=,stat=,args="], capture_output=True, check=True).stdout.decode()
     rows = [line.split(None, 2) for line in listing.splitlines()]
     return [args for pgid, state, args in rows if pgid == str(group) and state[0] not in "ZX"]
 
@@ -645,7 +645,13 @@ def wait_until_gone(group: int) -> None:
     raise AssertionError(members(group))
 
 
-def lines_until_some_are_kept(process: subprocess.Popen[bytes]) -> None:
+def wait_for_children(process: subprocess.Popen[bytes]) -> None:
+    """Until the first are there, which then still import what they need."""
+    while not any("spawn_main" in args for args in members(process.pid)):
+        assert process.poll() is None
+
+
+def wait_until_some_are_kept(process: subprocess.Popen[bytes]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         if line.strip().isdigit():
@@ -656,7 +662,7 @@ def test_a_killed_run_leaves_nothing_that_looks_whole_nor_any_process(
     tmp_path: Path, tokenizer: Tokenizer, script: Callable[[], subprocess.Popen[bytes]]
 ) -> None:
     killed = script()
-    lines_until_some_are_kept(killed)
+    wait_until_some_are_kept(killed)
     killed.kill()
     killed.wait()
     wait_until_gone(killed.pid)
@@ -670,11 +676,12 @@ def test_a_killed_run_leaves_nothing_that_looks_whole_nor_any_process(
     assert contents(tmp_path / "shards") == contents(whole.folder)
 
 
+@pytest.mark.parametrize("moment", [wait_for_children, wait_until_some_are_kept])
 def test_ctrl_c_stops_everything_and_leaves_nothing(
-    tmp_path: Path, script: Callable[[], subprocess.Popen[bytes]]
+    tmp_path: Path, script: Callable[[], subprocess.Popen[bytes]], moment: Callable[[subprocess.Popen[bytes]], None]
 ) -> None:
     process = script()
-    lines_until_some_are_kept(process)
+    moment(process)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=20)
     wait_until_gone(process.pid)

@@ -20,6 +20,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import Any
 
@@ -333,7 +334,8 @@ def _encoded(encoder: Encoder, workers: int) -> Generator[Encoded, None, None]:
         waiting: deque[Future[Encoded]] = deque()
         try:
             for chunk in in_turn(lanes):
-                waiting.append(pool.submit(_encode, chunk))
+                with _deaf_children():  # the first chunk starts the pool
+                    waiting.append(pool.submit(_encode, chunk))
                 if len(waiting) >= AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
@@ -348,7 +350,8 @@ def _reading(corpus: Corpus, paths: tuple[Path, ...]) -> Iterator[Iterator[Chunk
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_read, args=(corpus, paths, theirs), daemon=True)
-    process.start()
+    with _deaf_children():
+        process.start()
     theirs.close()
 
     def received() -> Iterator[Chunk]:
@@ -369,6 +372,20 @@ def _reading(corpus: Corpus, paths: tuple[Path, ...]) -> Iterator[Iterator[Chunk
         ours.close()
         process.terminate()
         process.join()
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes started here do not hear Ctrl-C, not even while they start: it is for the one that started them."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # by itself it would start in there, and let signals in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _ended() -> RefdecError:
