@@ -29,6 +29,7 @@ from refdec.lm.linear import Stored
 from refdec.lm.llama import LlamaLM, LlamaShape
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.transformers_lm import TransformersLM
+from refdec.train import recipe as recipes
 from tests.small_pair import make_small_pair
 
 TINY: dict[str, Any] = {"contexts": 6, "context_tokens": 8, "kept_contexts": 2, "samples": 4}
@@ -39,12 +40,14 @@ Run = Callable[..., tuple[int, str, str]]
 
 
 def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every preset of every task with the small settings that it has."""
+    """Every preset of every task with the small settings that it has, and every size of a model that is trained."""
     small = TINY | {"tokens": 8}  # a generation of infill
     for presets in PRESETS.values():
         for name, settings in list(presets.items()):
             mine = {key: value for key, value in small.items() if key in settings.names()}
             monkeypatch.setitem(presets, name, settings.replace(**mine))
+    for name, recipe in list(recipes.SIZES.items()):
+        monkeypatch.setitem(recipes.SIZES, name, recipe.replace(layers=1, width=32, heads=2, inner=64))
 
 
 @pytest.fixture(scope="session")
@@ -55,12 +58,18 @@ def pair() -> Pair:
 
 @pytest.fixture(scope="session")
 def int8_pair() -> Pair:
+    """As people have it on a CPU, and in half the time: for promises that hold in any precision."""
     return load_pair(device="cpu", precision="int8")
 
 
 @pytest.fixture(scope="session")
 def reflector(pair: Pair) -> Reflector:
     return Reflector(pair)
+
+
+@pytest.fixture(scope="session")
+def int8_reflector(int8_pair: Pair) -> Reflector:
+    return Reflector(int8_pair)
 
 
 def our_engine(model: LlamaForCausalLM, direction: Direction, start: int = 0, precision: str = "float32") -> LlamaLM:
@@ -114,9 +123,9 @@ def command(
 
 
 @pytest.fixture
-def run(command: Run, pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(command: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Call the command in this process, with the pair that is loaded already and settings that take a second."""
-    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: pair)
+    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: int8_pair)
     make_presets_tiny(monkeypatch)
     return command
 

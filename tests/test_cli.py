@@ -14,7 +14,7 @@ from typing import Any
 import click
 import pytest
 
-from refdec import Pair, Reflector
+from refdec import Reflector
 from refdec.choice import nothing_left
 from refdec.cli.batch import batch_command
 from refdec.cli.main import commands
@@ -174,9 +174,11 @@ def test_the_reasons_of_rejection_read_like_a_sentence() -> None:
     assert nothing_left("filling", {}).startswith("No filling was generated.")
 
 
-def test_python_the_command_and_a_fingerprint_give_the_same(run: Run, reflector: Reflector, tmp_path: Path) -> None:
+def test_python_the_command_and_a_fingerprint_give_the_same(
+    run: Run, int8_reflector: Reflector, tmp_path: Path
+) -> None:
     text, file = "The train was late again.", str(tmp_path / "train.json")
-    expected = reflector.paraphrase(text, "fast", seed=3).to_dict()
+    expected = int8_reflector.paraphrase(text, "fast", seed=3).to_dict()
     code, out, _ = run("paraphrase", "--json", "--seed", "3", "--top", "100", text)
     assert code == 0
     assert without_note(out) == expected
@@ -284,11 +286,11 @@ def examples(command: click.Command) -> list[str]:
 
 @pytest.mark.parametrize("name", HELPFUL)
 def test_the_examples_in_the_help_text_run(
-    run: Run, name: str, pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, name: str, int8_reflector: Reflector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = examples(HELPFUL[name])
-    write_example_files(tmp_path, found, Reflector(pair))
+    write_example_files(tmp_path, found, int8_reflector)
     assert len(found) >= 2
     for example in found:
         piped, _, command = example.rpartition("| ")

@@ -132,9 +132,9 @@ def test_a_confidence_that_is_no_probability_is_refused(run: Run, value: str) ->
 
 
 def test_a_pair_without_calibration_is_refused_with_what_to_do(
-    run: Run, pair: Pair, monkeypatch: pytest.MonkeyPatch
+    run: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = dataclasses.replace(pair, name="other:1234")
+    other = dataclasses.replace(int8_pair, name="other:1234")
     monkeypatch.setattr("refdec.lm.pair.load_pair", lambda *_, **__: other)
     message = refusal(run, "paraphrase", "--confidence", "0.9", "text here")
     assert "other:1234 have no confidence" in message

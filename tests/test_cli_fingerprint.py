@@ -17,8 +17,10 @@ TEXT = "The train was late."
 
 
 @pytest.fixture(scope="module")
-def known(reflector: Reflector) -> Fingerprint:
-    return reflector.fingerprint(TEXT, "fast", **{name: value for name, value in TINY.items() if name != "samples"})
+def known(int8_reflector: Reflector) -> Fingerprint:
+    return int8_reflector.fingerprint(
+        TEXT, "fast", **{name: value for name, value in TINY.items() if name != "samples"}
+    )
 
 
 def test_a_fingerprint_goes_to_a_file_or_to_standard_output(run: Run, known: Fingerprint, tmp_path: Path) -> None:

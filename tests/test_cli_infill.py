@@ -14,11 +14,11 @@ from tests.conftest import Run, refusal
 LEFT, RIGHT = "She missed the bus.", "She was late for work."
 
 
-def test_two_texts_and_one_with_a_blank_are_the_same(run: Run, reflector: Reflector) -> None:
+def test_two_texts_and_one_with_a_blank_are_the_same(run: Run, int8_reflector: Reflector) -> None:
     code, out, err = run("infill", "--json", "--top", "100", LEFT, RIGHT)
     assert (code, err) == (0, "")
     line = json.loads(out)
-    expected = reflector.infill(LEFT, RIGHT, "fast")
+    expected = int8_reflector.infill(LEFT, RIGHT, "fast")
     assert line == expected.to_dict() | {"filled": expected.filled} | ({"note": line["note"]} if "note" in line else {})
     assert run("infill", "--json", "--top", "100", f"{LEFT} ___ {RIGHT}")[1] == out
 

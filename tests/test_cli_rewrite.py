@@ -48,11 +48,11 @@ def test_every_way_to_give_a_span_is_the_same(
     }  # fmt: skip
 
 
-def test_the_command_and_python_give_the_same(run: Run, reflector: Reflector) -> None:
+def test_the_command_and_python_give_the_same(run: Run, int8_reflector: Reflector) -> None:
     code, out, err = run("rewrite", "--json", "--top", "100", MARKED)
     assert (code, err) == (0, "")
     line = json.loads(out)
-    assert line == reflector.rewrite(MARKED, "fast").to_dict()
+    assert line == int8_reflector.rewrite(MARKED, "fast").to_dict()
     assert (line["left"], line["right"]) == (BEFORE, AFTER)
 
 
@@ -65,8 +65,8 @@ def test_lines_show_candidates_and_the_best_in_its_place(run: Run) -> None:
     assert lines[-1].endswith("So we left. Nobody saw us.")
 
 
-def test_apply_prints_the_document_and_nothing_else(run: Run, reflector: Reflector) -> None:
-    result = reflector.rewrite(SPAN, "fast", left=BEFORE, right=AFTER, samples=8)
+def test_apply_prints_the_document_and_nothing_else(run: Run, int8_reflector: Reflector) -> None:
+    result = int8_reflector.rewrite(SPAN, "fast", left=BEFORE, right=AFTER, samples=8)
     assert result.best is not None
     assert run("rewrite", "--apply", "--samples", "8", MARKED) == (0, f"{BEFORE}{result.best}{AFTER}", "")
 

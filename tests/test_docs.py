@@ -31,10 +31,10 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def small(pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+def small(int8_pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The loaded pair for every name, settings that take a second, an empty directory to work in."""
     for module in (refdec.lm.pair, refdec.tasks.reflector):
-        monkeypatch.setattr(module, "load_pair", lambda *_, **__: pair)
+        monkeypatch.setattr(module, "load_pair", lambda *_, **__: int8_pair)
     make_presets_tiny(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import random
 from collections.abc import Iterator
 
 import pytest
@@ -51,16 +50,16 @@ def test_the_score_is_the_mean_fit_of_both_sides_with_the_prior(result: Paraphra
         assert candidate.relative == pytest.approx(total, abs=1e-3)
 
 
-def test_contexts_that_repeat_the_source_are_dropped(reflector: Reflector) -> None:
+def test_contexts_that_repeat_the_source_are_dropped(int8_reflector: Reflector) -> None:
     """A source that the models like to repeat, and a nucleus that lets them."""
-    found = reflector.paraphrase("What is love?", "paper", **(TINY | {"contexts": 24, "context_tokens": 30}))
+    found = int8_reflector.paraphrase("What is love?", "paper", **(TINY | {"contexts": 24, "context_tokens": 30}))
     assert not any(found.source in context.text for context in found.contexts)
-    side = Side(reflector.pair, "right")
-    framed = FRAMES["quoted"].encode(reflector.pair.tokens, "What is love?")
+    side = Side(int8_reflector.pair, "right")
+    framed = FRAMES["quoted"].encode(int8_reflector.pair.tokens, "What is love?")
     draws = uniforms(0, "What is love?", "contexts right", 24, 30)
-    everything = run(reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda contexts: contexts))
-    assert any(found.source in reflector.pair.tokens.decode(ids) for ids in everything)
-    assert run(reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda _: [])) == everything
+    everything = run(int8_reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda contexts: contexts))
+    assert any(found.source in int8_reflector.pair.tokens.decode(ids) for ids in everything)
+    assert run(int8_reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda _: [])) == everything
 
 
 def test_weights_of_each_side_sum_to_one(result: ParaphraseResult) -> None:
@@ -88,11 +87,9 @@ def test_the_signature_names_everything_that_matters(result: ParaphraseResult, p
 
 
 def test_same_seed_same_text_in_any_batch(reflector: Reflector) -> None:
-    together = reflector.paraphrase(TEXTS, "paper", **TINY)
-    order = random.Random(5).sample(TEXTS, len(TEXTS))
-    shuffled = {item.source: item for item in reflector.paraphrase(order, "paper", **TINY)}
+    together = reflector.paraphrase(TEXTS[:2], "paper", **TINY)
+    assert reflector.paraphrase(TEXTS[1::-1], "paper", **TINY) == together[::-1]
     for item in together:
-        assert shuffled[item.source] == item
         assert reflector.paraphrase(item.source, "paper", **TINY) == item
 
 
@@ -126,20 +123,20 @@ def test_a_fingerprint_is_of_one_text(untrained: Reflector) -> None:
         untrained.paraphrase(TEXTS, fingerprint=known)
 
 
-def test_another_seed_gives_other_contexts(reflector: Reflector) -> None:
-    one, other = (reflector.paraphrase(TEXTS[0], "paper", seed=seed, **TINY) for seed in (0, 1))
+def test_another_seed_gives_other_contexts(int8_reflector: Reflector) -> None:
+    one, other = (int8_reflector.paraphrase(TEXTS[0], "paper", seed=seed, **TINY) for seed in (0, 1))
     assert one.contexts != other.contexts
 
 
 @pytest.mark.parametrize("frame", ["quoted", "paragraph", "none"])
-def test_every_frame_gives_candidates_of_its_text(reflector: Reflector, frame: str) -> None:
-    found = reflector.paraphrase(TEXTS[0], "paper", frame=frame, **(TINY | {"samples": 12}))
+def test_every_frame_gives_candidates_of_its_text(int8_reflector: Reflector, frame: str) -> None:
+    found = int8_reflector.paraphrase(TEXTS[0], "paper", frame=frame, **(TINY | {"samples": 12}))
     assert found.candidates
     assert all("\n" not in candidate.text for candidate in found)
 
 
-def test_the_authors_way_of_learning_weights_is_still_there(reflector: Reflector) -> None:
-    found = reflector.paraphrase(TEXTS[0], "paper", solver="adam", **TINY)
+def test_the_authors_way_of_learning_weights_is_still_there(int8_reflector: Reflector) -> None:
+    found = int8_reflector.paraphrase(TEXTS[0], "paper", solver="adam", **TINY)
     assert found.candidates
     assert "solver:adam" in found.signature
 
@@ -157,8 +154,8 @@ def test_the_authors_way_of_learning_weights_is_still_there(reflector: Reflector
         "Why?",
     ],
 )
-def test_unusual_text_still_works(reflector: Reflector, text: str) -> None:
-    found = reflector.paraphrase(text, "paper", **TINY)
+def test_unusual_text_still_works(int8_reflector: Reflector, text: str) -> None:
+    found = int8_reflector.paraphrase(text, "paper", **TINY)
     assert found.source == text
     assert found.contexts
 
@@ -174,9 +171,9 @@ def test_a_text_longer_than_the_window_is_told_how_long_it_may_be(reflector: Ref
         reflector.paraphrase("word " * 300, contexts=5000)
 
 
-def test_a_long_text_within_the_window_works(reflector: Reflector) -> None:
+def test_a_long_text_within_the_window_works(int8_reflector: Reflector) -> None:
     text = "The committee met on Tuesday to talk about the budget. " * 14
-    assert reflector.paraphrase(text, "paper", **(TINY | {"contexts": 2, "samples": 2})).contexts
+    assert int8_reflector.paraphrase(text, "paper", **(TINY | {"contexts": 2, "samples": 2})).contexts
 
 
 def test_a_bad_text_in_a_list_is_named_before_any_work(reflector: Reflector) -> None:
