@@ -29,7 +29,6 @@ from refdec.batch.ray_engine import Cluster, Fleet
 from refdec.errors import InputError, ModelError, RefdecError, SettingsError
 
 pytestmark = [
-    pytest.mark.xdist_group("ray"),  # one cluster at a time
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
     pytest.mark.filterwarnings("ignore::UserWarning:ray"),
 ]

@@ -7,6 +7,7 @@ import math
 import random
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,13 @@ def test_a_model_that_has_learned_its_text_by_heart_is_told(command: Run, tmp_pa
     assert "More text would help" in err
     card = Path(out, "README.md").read_text()
     assert re.search(r"forward training \| 151,552 tokens seen, \d+\.\d times the text, in 74 steps of 2,048", card)
+
+
+def test_a_torch_without_muon_is_told(command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(torch.optim, "Muon")
+    for name in ("muon", "optimiser", "loop", "pair"):
+        monkeypatch.delitem(sys.modules, f"refdec.train.{name}", raising=False)
+    assert "Training needs torch 2.9 or newer" in refusal(command, "train", str(corpus), "-o", "pair", *SMALL)
 
 
 def test_a_pair_in_bfloat16_loads_in_plain_transformers(command: Run, corpus: Path) -> None:

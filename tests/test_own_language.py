@@ -24,8 +24,6 @@ from refdec import Fingerprint, ParaphraseResult, Reflector, load_pair
 from refdec.tasks.sentences import split_sentences
 from tests.conftest import Run, refdec_process
 
-pytestmark = pytest.mark.xdist_group("own language")  # one process trains the pair for all of them
-
 TOPICS = ("Kochen", "Bahnreise", "Hund", "Arzt")
 MEGABYTES = 1.5
 LITTLE = (

@@ -327,8 +327,8 @@ def same_words(one: ParaphraseResult, other: ParaphraseResult) -> None:
 def test_texts_under_way_together_are_paraphrased_as_if_alone(reflector: Reflector) -> None:
     """In float32 no draw here is near enough an edge for rounding to change a word."""
     pair, settings = reflector.pair, ParaphraseSettings(**TINY)
-    at_once = list(run_all(pair, (paraphrase(pair, text, settings) for text in TEXTS), at_once=4))
-    assert [found.source for found in at_once] == TEXTS
+    at_once = list(run_all(pair, (paraphrase(pair, text, settings) for text in TEXTS[:3]), at_once=2))
+    assert [found.source for found in at_once] == TEXTS[:3]
     for found in at_once:
         same_words(found, reflector.paraphrase(found.source, settings))
 

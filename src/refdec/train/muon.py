@@ -14,7 +14,11 @@ from typing import Any
 import torch
 from torch.distributed.tensor import DTensor
 
+from refdec.errors import ModelError
 from refdec.train.sharding import Exchange, own
+
+if not hasattr(torch.optim, "Muon"):
+    raise ModelError(f"Training needs torch 2.9 or newer, and {torch.__version__} is installed. Install a newer one.")
 
 
 class Muon(torch.optim.Muon):
