@@ -12,7 +12,7 @@ next one compiles while this one trains, and none trains beside another. The tab
 
     for size in 8192 16384 32768; do python -m benchmarks.shards CORPUS shards-$size --vocabulary $size; done
     grep -v '^#' benchmarks/recipes.txt | xargs -P 2 -d '\\n' -I TRY python -m benchmarks.recipes shards-16384 \\
-        --minutes 0.6 --turn turn --out recipes.jsonl --try TRY
+        --minutes 0.5 --turn turn --out recipes.jsonl --try TRY
 """
 
 from __future__ import annotations
@@ -58,7 +58,12 @@ class Try:
         given = dict(word.split("=", 1) for word in words.split())
         found = Shards.open(Path(given.pop("shards", shards)))
         reads = given.pop("reads", Direction.FORWARD.value)
-        changes = {name: kinds[name](value) for name, value in given.items()}
+        unknown = given.keys() - kinds.keys()
+        if unknown:
+            raise SystemExit(f"{unknown.pop()} is no setting of a recipe.")
+        changes = {
+            name: value == "True" if kinds[name] is bool else kinds[name](value) for name, value in given.items()
+        }
         vocabulary = found.vocabulary + (SPARE if reads == "both" else 0)
         return cls(words, base.replace(vocabulary=vocabulary, **changes), found, reads)
 

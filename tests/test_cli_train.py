@@ -16,7 +16,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from refdec import Reflector, load_pair
+from refdec.cli.train import _Told
+from refdec.growing import lock
+from refdec.lm.direction import Direction
 from refdec.train import loop
+from refdec.train.processes import Processes
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, small_texts
 
@@ -110,6 +114,8 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same_pair(
     assert Path("parted.training/shards/index.json").exists()
     message = refusal(command, "train", str(corpus), "-o", "parted", *options, "--vocabulary=500")
     assert "holds a run of another recipe: vocabulary was 400 and is 500" in message
+    message = refusal(command, "train", str(corpus), "-o", "parted", *options, "--held-out=0.2")
+    assert "parted.training holds a run on other text" in message
     monkeypatch.setattr(loop.Trainer, "_report", real)
     code, _, err = command("train", str(corpus), "-o", "parted", *options)
     assert code == 0
@@ -125,8 +131,26 @@ def test_a_pair_goes_on_with_other_text(command: Run, corpus: Path, small_pair: 
     options = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu")
     code, _, err = command("train", str(corpus), "-o", "more", "--from", "start", "--tokens", "20000", *options)
     assert code == 0, err
-    assert "| begun from | start |" in Path("more/README.md").read_text()
+    card = Path("more/README.md").read_text()
+    assert "| begun from | start |" in card
+    assert re.search(r"\| recipe \| vocabulary \d+, positions 64, batch_tokens 2048, ", card)  # its shape is its own
     assert load_pair("more", device="cpu").tokens.vocabulary == load_pair("start", device="cpu").tokens.vocabulary
+
+
+def test_models_of_two_shapes_are_not_gone_on_from(command: Run, corpus: Path, small_pair: Path) -> None:
+    shutil.copytree(small_pair, "start")
+    config = Path("start/backward/config.json")
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"num_hidden_layers": 1}))
+    message = refusal(command, "train", str(corpus), "-o", "pair", "--from", "start")
+    assert "The models of start are of different shapes" in message
+
+
+def test_two_runs_do_not_share_a_directory(command: Run, corpus: Path) -> None:
+    Path("pair.training").mkdir()
+    with Path("pair.training/lock").open("wb") as file:
+        lock(file, Path("pair.training"))
+        message = refusal(command, "train", str(corpus), "-o", "pair", *SMALL)
+    assert "pair.training is in use: another process writes to it." in message
 
 
 @pytest.mark.parametrize(
@@ -139,6 +163,10 @@ def test_a_pair_goes_on_with_other_text(command: Run, corpus: Path, small_pair: 
         (["corpus", "-o", "pair", "--from", "nothing"], "nothing"),
         (["corpus", "-o", "pair", "--width", "30"], "heads do not share it"),
         (["corpus", "-o", "pair", "--minutes", "-1"], "The budget is nothing."),
+        (["corpus", "-o", "pair", "--minutes", "0"], "The budget is nothing."),
+        (["corpus", "-o", "pair", "--from", "start", "--layers", "3"], "--layers was given, and --from decides it."),
+        (["corpus", "-o", "pair", "--tokenizer", "t", "--vocabulary", "300"], "and --tokenizer decides it."),
+        (["corpus", "-o", "pair", "--tokenizer", "t", "--from", "start", "--size", "5m"], "Leave out --tokenizer."),
     ],
 )
 def test_what_cannot_be_trained_is_told_in_a_sentence(
@@ -147,3 +175,20 @@ def test_what_cannot_be_trained_is_told_in_a_sentence(
     assert corpus.is_dir()
     assert message in refusal(command, "train", *arguments)
     assert not Path("pair").exists()
+
+
+def test_rows_that_are_no_text_are_told_and_in_the_card(command: Run, corpus: Path) -> None:
+    (corpus / "c.txt").write_bytes("Die Straße ist naß.\n\nDas Mädchen singt.".encode("latin-1"))
+    code, _, err = command("train", str(corpus), "-o", "pair", "--tokens", "2048", *SMALL)
+    assert code == 0, err
+    assert re.search(r"2 rows are no text and left out. First: .*c\.txt, line 1: ", err)
+    assert "2 rows that are no text were left out" in Path("pair/README.md").read_text()
+
+
+def test_several_gpus_have_several_peaks(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("refdec.train.hardware.peak", lambda _: 100.0)
+    told = _Told(True, Processes(torch.device("cpu"), rank=0, world=2))
+    monkeypatch.setattr(told, "say", said.append)
+    told.trained(Direction.FORWARD, loop.Report(1, 8, 1.0, 0.5, 2.0, 8.0, 1.0), 1.5, 50.0)
+    assert "25% of the peak" in said[0]

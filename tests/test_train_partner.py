@@ -38,10 +38,8 @@ from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, SMALL_SETTINGS, small_texts
 
 ENTRIES = 400
-SMALL = (
-    "--layers=2", "--width=32", "--heads=2", "--inner=64", "--positions=64", "--batch-tokens=2048", "--held-out=0.1",
-    "--device=cpu",
-)  # fmt: skip
+QUICKLY = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu")
+SMALL = ("--layers=2", "--width=32", "--heads=2", "--inner=64", *QUICKLY)
 QUICK: dict[str, Any] = {"contexts": 3, "context_tokens": 6, "kept_contexts": 2, "samples": 2}
 
 
@@ -178,8 +176,7 @@ def test_a_model_gets_a_partner_and_every_task_takes_the_two(
 
 
 def test_a_partner_goes_on_from_the_model_itself(command: Run, corpus: str) -> None:
-    shape = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu")
-    arguments = (corpus, "-o", "partner", "--partner-of", "llama", "--tokens=200000", *shape)
+    arguments = (corpus, "-o", "partner", "--partner-of", "llama", "--tokens=200000", *QUICKLY)
     code, _, err = command("train", *arguments, "--from", "llama")
     assert code == 0, err
     config, theirs = read_config("partner"), read_config("llama")
@@ -193,15 +190,14 @@ def test_a_partner_goes_on_from_the_model_itself(command: Run, corpus: str) -> N
     )
     shutil.copyfile("gpt2/tokenizer.json", "llama/tokenizer.json")
     assert "llama and partner do not share a tokenizer" in refusal(
-        command, "train", corpus, "-o", "other", "--partner-of", "partner", "--from", "llama", *shape
+        command, "train", corpus, "-o", "other", "--partner-of", "partner", "--from", "llama", *QUICKLY
     )
 
 
 def test_a_partner_that_has_not_turned_round_yet_is_told(command: Run, corpus: str) -> None:
     code, _, err = command(
-        "train", corpus, "-o", "partner", "--partner-of", "llama", "--from", "llama", "--tokens=2048", "--positions=64",
-        "--batch-tokens=2048", "--held-out=0.1", "--device=cpu",
-    )  # fmt: skip
+        "train", corpus, "-o", "partner", "--partner-of", "llama", "--from", "llama", "--tokens=2048", *QUICKLY
+    )
     assert code == 0, err
     assert "backward: it still finds text less surprising the other way round" in err
 
@@ -284,10 +280,10 @@ def test_one_model_alone_is_a_directory(tmp_path: Path, int8: bool) -> None:
 
 
 def test_a_pair_reads_the_mark_of_its_tokenizer_whatever_its_id(command: Run, corpus: str) -> None:
-    options = (*SMALL, "--documents", "--keep", "--tokens=40000")
-    code, _, err = command("train", corpus, "-o", "pair", "--tokenizer", "gpt2/tokenizer.json", *options)
+    options = ("--documents", "--keep", "--tokens=40000")
+    code, _, err = command("train", corpus, "-o", "pair", "--tokenizer", "gpt2/tokenizer.json", *SMALL, *options)
     assert code == 0, err
-    code, _, err = command("train", corpus, "-o", "more", "--from", "pair", *options)
+    code, _, err = command("train", corpus, "-o", "more", "--from", "pair", *QUICKLY, *options)
     assert code == 0, err
     for home in ("pair", "more"):
         assert Shards.open(Path(f"{home}.training/shards")).train[0] == ENTRIES
@@ -297,7 +293,7 @@ def test_a_pair_reads_the_mark_of_its_tokenizer_whatever_its_id(command: Run, co
     assert load_pair("more", device="cpu").tokens.start == ENTRIES
     Path("pair/SHA256SUMS").unlink()
     Path("pair/backward/config.json").write_text(json.dumps(read_config("pair/backward") | {"bos_token_id": 3}))
-    message = refusal(command, "train", corpus, "-o", "third", "--from", "pair", *options)
+    message = refusal(command, "train", corpus, "-o", "third", "--from", "pair", *QUICKLY, *options)
     assert f"read different ids before a document, {ENTRIES} and 3" in message
 
 

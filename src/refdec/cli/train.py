@@ -10,24 +10,24 @@ import click
 from refdec.cli.options import FILE, given, options_of, quiet_option
 from refdec.cli.progress import Live, time_text
 from refdec.errors import InputError
-from refdec.train.recipe import SIZES, Budget, Recipe, size
+from refdec.train.recipe import SHAPE, SIZES, Budget, Recipe, size, size_like
 
 if TYPE_CHECKING:
-    import torch
-
     from refdec.lm.direction import Direction
     from refdec.train.cleaning import Counts
     from refdec.train.loop import Report
     from refdec.train.pair import Made, Plan
+    from refdec.train.processes import Processes
 
 MINUTES = 10.0
+SIZE = "5m"
 
 
 @click.command("train", short_help="Make a pair of models from plain text.")
 @click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
 @click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory of what is made")
-@click.option("--size", "size_name", type=click.Choice(list(SIZES)), default="5m", show_default=True,
-              help="parameters of a model")  # fmt: skip
+@click.option("--size", "size_name", type=click.Choice(list(SIZES)),
+              help=f"of a model, by its parameters [default: {SIZE}; with --from, the nearest]")  # fmt: skip
 @click.option("--minutes", type=float, help=f"of training, in all [default: {MINUTES:g}]")
 @click.option("--tokens", type=click.IntRange(1), help="seen by each direction, instead of --minutes")
 @click.option("--from", "begin_from", type=FILE, metavar="PAIR", help="go on from a pair; for a partner, from a model")
@@ -39,12 +39,14 @@ MINUTES = 10.0
 @click.option("--tokenizer", type=FILE, metavar="FILE", help="a tokenizer.json, instead of learning one")
 @click.option("--column", default="text", show_default=True, help="of tables, with the text")
 @click.option(
-    "--exclude", type=FILE, multiple=True, metavar="FILE", help="leave out lines that occur in it; repeatable"
+    "--exclude", type=FILE, multiple=True, metavar="FILE", help="leave out its lines and sentences; repeatable"
 )
 @click.option("--clean/--no-clean", default=True, help="mend white space and odd characters, drop what is too short")
 @click.option("--deduplicate/--no-deduplicate", default=True, help="take every document once")
-@click.option("--held-out", type=float, help="share of the documents that is only measured with [default: 0.005]")
-@click.option("--int8/--bfloat16", default=True, help="how weights are stored: for refdec, small; or for transformers")
+@click.option("--held-out", type=float, help="share of the documents to measure with, not to learn [default: 0.005]")
+@click.option(
+    "--int8/--bfloat16", default=True, help="how weights are stored: small, for refdec; or for transformers, too"
+)
 @click.option("--keep", is_flag=True, help="keep tokenised text and checkpoints beside the pair")
 @click.option("--sharded/--replicated", default=None,
               help="a process of torchrun holds a share of a model, or all of it [default: by its size]")  # fmt: skip
@@ -59,7 +61,7 @@ def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
       refdec train stories.txt -o pair --minutes 0.1
       refdec train stories.txt -o pair --tokens 20000 --vocabulary 300 --held-out 0.2
 
-    CORPUS are files or directories: plain text (paragraphs are documents), JSON lines, CSV or Parquet, packed or not.
+    CORPUS are files or directories: plain text (paragraphs are documents), JSON lines, CSV, TSV or Parquet.
     The pair is used with --forward DIR, a partner with --forward MODEL --backward DIR; it has the tokenizer of MODEL,
     and with --from it goes on from a model of Llama's layout with that tokenizer, such as MODEL itself. A run that was
     stopped goes on when the same command is given again. Several GPUs are used by way of torchrun, see
@@ -73,10 +75,10 @@ def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
 
 
 def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
-    recipe = size(options["size_name"]).replace(**given(Recipe, options))
+    recipe = _recipe(options)
     if options["minutes"] is not None and options["tokens"] is not None:
         raise InputError("--minutes and --tokens were both given. Choose one.")
-    minutes = None if options["tokens"] is not None else options["minutes"] or MINUTES
+    minutes = MINUTES if options["minutes"] is None and options["tokens"] is None else options["minutes"]
     directions = 2 if options["partner_of"] is None else 1
     budget = Budget(minutes and minutes / directions, options["tokens"])
     plan = _plan(corpus, recipe, budget, options)
@@ -85,7 +87,7 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
     from refdec.train.processes import joined
 
     with joined(choose_device(options["device"])) as processes:
-        with _Told(options["quiet"] or not processes.is_first, processes.device) as told:
+        with _Told(options["quiet"] or not processes.is_first, processes) as told:
             made = make_pair(plan, processes, told)
         if processes.is_first:
             _plot(plan, made)
@@ -99,6 +101,29 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
                 discard_work(plan)
 
 
+def _recipe(options: dict[str, Any]) -> Recipe:
+    """That of the size, with the settings that were named; none that something else decides."""
+    named = given(Recipe, options)
+    begin_from, partner_of = options["begin_from"], options["partner_of"]
+    for option, decides, names in (
+        ("--from", begin_from, ("vocabulary", *SHAPE)),
+        ("--partner-of", partner_of, ("vocabulary",)),
+        ("--tokenizer", options["tokenizer"], ("vocabulary",)),
+    ):
+        clash = decides and next((name for name in names if name in named), None)
+        if clash:
+            raise InputError(f"--{clash} was given, and {option} decides it. Leave one of them out.")
+    if options["size_name"] or not begin_from:
+        return size(options["size_name"] or SIZE).replace(**named)
+    from refdec.train.export import initial_shape
+
+    shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # a model may be a hub id
+    near = size_like(shape.parameters)
+    length = named.setdefault("positions", min(near.positions, shape.positions))
+    named.setdefault("batch_tokens", max(1, near.batch_tokens // length) * length)
+    return near.replace(**named)
+
+
 def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dict[str, Any]) -> Plan:
     from refdec.train.cleaning import Exclusion
     from refdec.train.corpus import Corpus, CorpusSettings
@@ -108,6 +133,8 @@ def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dic
     exclusion = Exclusion.of(options["exclude"]) if options["exclude"] else None
     text = Corpus.at(corpus, CorpusSettings(**chosen), column=options["column"], exclusion=exclusion)
     out, begin_from = options["out"], options["begin_from"]
+    if out.name in ("", ".."):
+        out = out.resolve()  # what lies beside it is called after it
     return Plan(
         text, out, recipe, budget, options["tokenizer"], begin_from, options["int8"], options["partner_of"],
         options["sharded"],
@@ -130,11 +157,12 @@ def _plot(plan: Plan, made: Made) -> None:
 class _Told(Live):
     """How it goes: a live line on a terminal, a plain line now and then in a log."""
 
-    def __init__(self, quiet: bool, device: torch.device) -> None:
+    def __init__(self, quiet: bool, processes: Processes) -> None:
         from refdec.train.hardware import peak
 
         super().__init__(quiet)
-        self._peak = peak(device)
+        one = peak(processes.device)
+        self._peak = None if one is None else one * processes.world
 
     def stage(self, words: str) -> None:
         self.say(words, must=True)

@@ -44,8 +44,8 @@ class Batches:
     def __post_init__(self) -> None:
         if self.windows < 1:
             raise InputError(
-                f"The training text has {len(self.stream):,} tokens, and a sequence has {self.length:,}. Give more "
-                "text, or shorter sequences."
+                f"The training text has {len(self.stream):,} tokens, and there must be two sequences of "
+                f"{self.length:,}. Give more text, or shorter sequences."
             )
         if self.sequences % self.world:
             raise InputError(f"{self.sequences} sequences a step cannot be shared by {self.world} processes evenly.")

@@ -13,7 +13,7 @@ from refdec.lm.direction import Direction
 from refdec.train.export import Int8Loss
 from refdec.train.loop import State
 from refdec.train.model import Shape
-from refdec.train.recipe import Recipe
+from refdec.train.recipe import SHAPE, Recipe
 from refdec.train.shards import Shards
 
 PAIR = "a forward and a backward language model"
@@ -27,7 +27,7 @@ class Measured:
     nats: float  # a token of held-out text
     bits: float  # a byte of it
     state: State
-    int8: Int8Loss
+    int8: Int8Loss | None  # where it is stored so
     sample: str
 
     @property
@@ -64,13 +64,17 @@ def card(
             "text",
             f"{counts.kept:,} documents, {counts.bytes / 1e6:,.1f} MB, {shards.train_part.tokens:,} tokens to learn "
             f"from and {shards.held_out_part.tokens:,} held out; {counts.duplicates:,} duplicates, {counts.dropped:,} "
-            f"documents too short and {counts.removed_lines:,} lines of evaluations were left out",
+            f"documents too short, {counts.removed_lines:,} lines of evaluations and {counts.bad_rows:,} rows that are "
+            "no text were left out",
         ),
         *(
             (f"{direction.value} training", _training(measured, recipe, shards))
             for direction, measured in found.items()
         ),
-        ("recipe", ", ".join(f"{key} {value}" for key, value in recipe.items())),
+        (
+            "recipe",
+            ", ".join(f"{key} {value}" for key, value in recipe.items() if not (begun_from and key in SHAPE)),
+        ),
         ("begun from", begun_from or "nothing"),
         ("held-out loss", _losses(found)),
         ("made with", f"refdec {refdec.__version__}, torch {torch.__version__}, {_machine(device)}"),
@@ -98,7 +102,9 @@ def _files(shape: Shape, int8: bool, found: Mapping[Direction, Measured]) -> str
             "each directory loads with `transformers`, both" if len(found) > 1 else "it loads with `transformers`, and"
         )
         return f"safetensors, bfloat16, {size}; {loads} with `load_pair`"
-    costs = ", ".join(f"{direction.value} {measured.int8.cost:+.4f}" for direction, measured in found.items())
+    costs = ", ".join(
+        f"{direction.value} {measured.int8.cost:+.4f}" for direction, measured in found.items() if measured.int8
+    )
     return f"safetensors, int8 with one scale a row, {size}; only refdec reads them. It costs {costs} nats a token"
 
 

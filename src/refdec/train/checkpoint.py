@@ -62,6 +62,7 @@ def save(home: Path, checkpoint: Checkpoint) -> None:
         os.replace(new, home)  # a run that was killed before this line has the old one, and nothing else
         shutil.rmtree(old, ignore_errors=True)
     except (OSError, SafetensorError) as error:
+        shutil.rmtree(new, ignore_errors=True)
         raise InputError(f"{home} cannot be written ({getattr(error, 'strerror', None) or error}).") from error
 
 

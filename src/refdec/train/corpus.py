@@ -7,6 +7,8 @@ files. Knows nothing of tokens.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -89,7 +91,9 @@ class Corpus:
             for path in inside:
                 if not path.is_file():
                     raise InputError(f"There is no file {path}.")
-                formats.format_of(path, None)
+                if not _is_known(path.name):
+                    raise InputError(f"The format of {path} is not known. Names of files end in {_endings()}.")
+                formats.format_of(path, None)  # refuses what cannot be packed
                 found.setdefault(os.path.realpath(path), path)
         if not found:
             raise InputError("No text was named. Name files or directories.")
@@ -100,6 +104,17 @@ class Corpus:
     def bytes(self) -> int:
         """Of the files, compressed as they are."""
         return sum(path.stat().st_size for path in self.paths)
+
+    @property
+    def digest(self) -> str:
+        """Equal for files of the same names and sizes that are read in the same way."""
+        parts = [
+            [[path.name, path.stat().st_size] for path in self.paths],
+            self.settings.items(),
+            self.column,
+            self.exclusion and self.exclusion.digest,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
     def documents(self) -> Iterator[str]:
         """All documents that are kept, the held-out ones too."""
@@ -240,11 +255,16 @@ def _files(folder: Path) -> Iterator[Path]:
     for home, folders, names in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            plain = name.lower()
-            for ending in PACKED:
-                plain = plain.removesuffix(ending)
-            if not name.startswith(".") and plain.endswith(tuple(chain.from_iterable(formats.ENDINGS.values()))):
+            if not name.startswith(".") and _is_known(name):
                 yield Path(home, name)
+
+
+def _is_known(name: str) -> bool:
+    """Whether a file's name says which format it has."""
+    plain = name.lower()
+    for ending in PACKED:
+        plain = plain.removesuffix(ending)
+    return plain.endswith(tuple(chain.from_iterable(formats.ENDINGS.values())))
 
 
 def _refuse(error: OSError) -> None:

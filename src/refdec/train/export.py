@@ -167,7 +167,13 @@ class Int8Loss:
 
 
 def int8_loss(
-    weights: Mapping[str, Tensor], shape: Shape, windows: Tensor, *, device: torch.device, rows: int = 8
+    weights: Mapping[str, Tensor],
+    shape: Shape,
+    windows: Tensor,
+    *,
+    device: torch.device,
+    documents: bool = False,
+    rows: int = 8,
 ) -> Int8Loss:
     """What rounding the weights to int8 costs on windows of ids (count, length + 1), in reading order.
 
@@ -175,7 +181,7 @@ def int8_loss(
     """
     losses = []
     for state in (weights, {name: _as_stored(tensor) for name, tensor in weights.items()}):
-        model = Llama(shape).to(device)
+        model = Llama(shape, documents=documents).to(device)
         model.load_state_dict(state)
         losses.append(model.mean_loss(windows, rows))
     return Int8Loss(*losses)

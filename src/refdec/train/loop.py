@@ -7,6 +7,7 @@ goes back to what was saved and reads something else. Knows nothing of text, nor
 from __future__ import annotations
 
 import math
+import os
 import signal
 import time
 from collections import deque
@@ -29,7 +30,7 @@ from refdec.train.model import Llama, Shape
 from refdec.train.optimiser import Optimiser
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
-from refdec.train.sharding import gathered, shard, share_of
+from refdec.train.sharding import gathered, own, shard, share_of
 from refdec.train.watchdog import Watchdog
 
 CPU_TOKENS, GPU_TOKENS = 1 << 12, 1 << 17
@@ -38,7 +39,9 @@ CPU_TOKENS, GPU_TOKENS = 1 << 12, 1 << 17
 HELD_BYTES = 48
 """Of a token, for each number of the stream in each layer, while it waits for its gradient."""
 
-SAVE_SECONDS = 120.0
+SAVE_SECONDS, QUICK_SAVE = 120.0, 2.4
+"""Between two checkpoints, and what one may take: where it takes longer, they are as much rarer."""
+
 RECENT = 20  # steps over which the speed is told
 TRIED = 10  # steps after which it is known how many will fit into a budget
 Initial = tuple[Shape, dict[str, torch.Tensor] | None]
@@ -69,6 +72,7 @@ class State:
     skipped: int = 0  # steps whose text went wrong and is left out
     rollbacks: int = 0
     curve: list[tuple[int, float]] = field(default_factory=list)  # tokens, loss
+    stride: int = 1  # steps from one point of the curve to the next
     watchdog: dict[str, float] = field(default_factory=dict)
 
 
@@ -129,18 +133,23 @@ class Trainer:
         self._resume(tell)
         self._warm_up()
         began = time.monotonic() - self.state.seconds
-        saved = time.monotonic()
-        with _interruptible() as interrupted:
+        saved, pause = time.monotonic(), SAVE_SECONDS
+        self._recent.append((saved, self.state.tokens))
+        with _interruptible(loud=self._processes.is_first) as interrupted:
             while True:
                 now = time.monotonic()
                 self.state.seconds = now - began
                 spent = budget.spent(self.state.tokens, self.state.seconds)
-                done, stop, due = self._processes.most(spent, bool(interrupted), now - saved > SAVE_SECONDS)
+                done, stop, due = self._processes.most(spent, bool(interrupted), now - saved > pause)
+                if done >= 1 and not stop and not self._is_sound():
+                    self._roll_back("the weights are no numbers", tell)
+                    continue
                 if stop or done >= 1:
                     break
                 if due:
                     self._save(tell)
                     saved = time.monotonic()
+                    pause = SAVE_SECONDS * max(1.0, (saved - now) / QUICK_SAVE)
                 if self.state.step == TRIED:
                     self._advise(done, tell)
                 loss = self._step(done)
@@ -149,6 +158,12 @@ class Trainer:
                     self._roll_back(problem, tell)
                     continue
                 watch(self._report(done))
+            if not stop and not self.state.step:
+                raise ModelError(
+                    "Training went wrong, and no time is left to begin anew. Lower the learning rates."
+                    if self.state.rollbacks
+                    else "The budget is too small for a single step. Give more."
+                )
             self._save(tell)
             if any(self._processes.most(bool(interrupted))):
                 raise KeyboardInterrupt
@@ -183,7 +198,8 @@ class Trainer:
         tokens = CPU_TOKENS
         if self.device.type == "cuda":
             memory = torch.cuda.get_device_properties(self.device).total_memory
-            tokens = min(GPU_TOKENS, int(memory / 3 / (HELD_BYTES * self.shape.layers * self.shape.width)))
+            held = HELD_BYTES if is_quick_at_bfloat16(self.device) else 2 * HELD_BYTES
+            tokens = min(GPU_TOKENS, int(memory / 3 / (held * self.shape.layers * self.shape.width)))
         mine = self.recipe.sequences // self._processes.world
         fitting = max(1, tokens // self.recipe.positions)
         return max(count for count in range(1, min(mine, fitting) + 1) if mine % count == 0)
@@ -247,6 +263,9 @@ class Trainer:
         self._clear()
 
     def _save(self, tell: Callable[[str], None]) -> None:
+        """Unless something is going wrong: then what was saved before is the better place to go back to."""
+        if self._watchdog.up or not self._is_sound():
+            return
         tensors, numbers = self.optimiser.state()
         weights = gathered(self.model.state_dict(), self._processes.is_first)
         tensors = gathered(tensors, self._processes.is_first)
@@ -258,6 +277,11 @@ class Trainer:
             except InputError as error:
                 tell(str(error))
         self._processes.wait()
+
+    def _is_sound(self) -> bool:
+        """Whether all weights are numbers, which the loss tells only a step later; every process must ask."""
+        sizes = torch.stack(torch._foreach_norm(own(self.model.parameters())))
+        return not any(self._processes.most(not bool(sizes.isfinite().all())))
 
     def _warm_up(self) -> None:
         """Compile before the clock starts."""
@@ -311,9 +335,10 @@ class Trainer:
         problem = self._watchdog.wrong(value)
         if not problem:
             self._smooth = value if math.isnan(self._smooth) else 0.9 * self._smooth + 0.1 * value
-            self.state.curve.append((self.state.tokens, value))
+            if self.state.step % self.state.stride == 0:
+                self.state.curve.append((self.state.tokens, value))
             if len(self.state.curve) > 2 * CURVE:
-                self.state.curve = _thinned(self.state.curve)
+                self.state.curve, self.state.stride = _thinned(self.state.curve), 2 * self.state.stride
         return problem
 
     def _roll_back(self, problem: str, tell: Callable[[str], None]) -> None:
@@ -331,6 +356,7 @@ class Trainer:
             self._restore(found)
         self.state.skipped = skipped + at - self.state.step
         self.state.rollbacks = rollbacks
+        self._recent.append((time.monotonic(), self.state.tokens))
         tell(f"At step {at:,} {problem}. Going back to step {self.state.step:,}, and on with other text.")
 
     def _advise(self, done: float, tell: Callable[[str], None]) -> None:
@@ -338,7 +364,10 @@ class Trainer:
         steps = round(self.state.step / done)
         better = self.recipe.better_batch(steps)
         if better is not None:
-            tell(f"about {steps:,} steps fit into the budget. Smaller ones would teach more: --batch-tokens {better}.")
+            tell(
+                f"about {steps:,} steps fit into the budget. Smaller ones would teach more: stop, remove "
+                f"{self._home.parent}, and give --batch-tokens {better}."
+            )
 
     def _report(self, done: float) -> Report:
         self._recent.append((time.monotonic(), self.state.tokens))
@@ -355,7 +384,7 @@ def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 @contextmanager
-def _interruptible() -> Iterator[list[int]]:
+def _interruptible(loud: bool) -> Iterator[list[int]]:
     """Ctrl-C and a polite kill are noted, so that a step is finished and saved first; a second one does not wait."""
     noted: list[int] = []
 
@@ -363,6 +392,8 @@ def _interruptible() -> Iterator[list[int]]:
         if noted:
             raise KeyboardInterrupt
         noted.append(number)
+        if loud:  # not by print, which may be what was interrupted
+            os.write(2, b"\nrefdec: finishing this step, then saving. Once more stops at once.\n")
 
     try:
         before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}

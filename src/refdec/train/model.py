@@ -304,7 +304,7 @@ class Llama(nn.Module):
     def mean_loss(self, windows: Tensor, rows: int) -> float:
         """Nats a token of windows (count, length + 1) in reading order, wherever they lie, so many rows at a time."""
         parts = (part.to(self.head.device) for part in torch.split(windows, rows))
-        total = sum(float(self.losses(part[:, :-1], part[:, 1:]).double().sum()) for part in parts)
+        total = sum(float(self.losses(part[:, :-1], part[:, 1:]).cpu().double().sum()) for part in parts)
         return total / windows[:, 1:].numel()
 
     def logits(self, ids: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,6 +18,7 @@ from tokenizers import Tokenizer
 
 from refdec.errors import InputError
 from refdec.files import write_whole
+from refdec.growing import lock
 from refdec.lm.direction import Direction
 from refdec.lm.files import verify_checksums
 from refdec.lm.tokens import Tokens
@@ -24,8 +26,16 @@ from refdec.train.batches import Batches, windows_of
 from refdec.train.card import Measured, card
 from refdec.train.cleaning import Counts
 from refdec.train.corpus import Corpus
-from refdec.train.export import check_exportable, export_models, initial_shape, int8_loss, load_initial, tokens_of
-from refdec.train.hardware import pays_to_compile
+from refdec.train.export import (
+    Int8Loss,
+    check_exportable,
+    export_models,
+    initial_shape,
+    int8_loss,
+    load_initial,
+    tokens_of,
+)
+from refdec.train.hardware import free_memory, pays_to_compile
 from refdec.train.loop import Initial, Report, Trainer
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
@@ -36,6 +46,9 @@ from refdec.train.tokenizer import SAMPLE, load_tokenizer, start_of, train_token
 
 FEW_WINDOWS = 64
 """Held-out sequences for what need not be measured on all of them: what int8 costs, which way a model reads."""
+
+MEASURED = 1 << 20
+"""Tokens of held-out text that are read at the end, at most: on two cores a minute for the smallest size."""
 
 BY_HEART = 0.2
 """Nats a token by which held-out text is harder than training text, before that is told."""
@@ -58,6 +71,8 @@ class Plan:
     def __post_init__(self) -> None:
         if self.partner_of is not None and self.tokenizer is not None:
             raise InputError("A partner has the tokenizer of the model that it is made for. Leave out --tokenizer.")
+        if self.begin_from is not None and self.tokenizer is not None:
+            raise InputError("A model that goes on keeps its tokenizer. Leave out --tokenizer.")
 
     @property
     def work(self) -> Path:
@@ -120,7 +135,13 @@ class Watcher(Protocol):
 
 def make_pair(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
     """Train what the plan asks for, and export it. What an earlier call of the same plan did is not done again."""
-    processes.first(lambda: _prepare(plan, watcher))
+    with ExitStack() as held:
+        processes.first(lambda: _prepare(plan, watcher, held))
+        return _make(plan, processes, watcher)
+
+
+def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
+    """From shards on."""
     tokenizer = load_tokenizer(plan.work)
     shards = Shards.open(plan.work / "shards")
     recipe = plan.recipe.replace(vocabulary=max(shards.vocabulary, 257))
@@ -129,13 +150,16 @@ def make_pair(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
     weights: dict[Direction, Any] = {}
     for direction in plan.directions:
         trainer = _train(plan, recipe, shards, direction, initial[direction], processes, watcher)
+        watcher.stage(f"{direction.value}: measuring")
         weights[direction] = trainer.weights()
-        found[direction] = _measure(trainer, shards, tokenizer, direction)
+        found[direction] = _measure(plan, trainer, shards, tokenizer, direction)
         shape = trainer.shape
         bits = found[direction].bits
         watcher.tell(f"{direction.value}: {bits:.3f} bits a byte of held-out text. {found[direction].sample}")
         for doubt in _doubts(plan, trainer, found[direction], shards, direction):
             watcher.tell(f"{direction.value}: {doubt}")
+        del trainer  # the next one needs its room
+        free_memory(processes.device)
 
     def export() -> None:
         watcher.stage("writing the files")
@@ -154,11 +178,12 @@ def discard_work(plan: Plan) -> None:
     shutil.rmtree(plan.work, ignore_errors=True)
 
 
-def _prepare(plan: Plan, watcher: Watcher) -> None:
-    """The tokenizer and the shards, unless they are there."""
+def _prepare(plan: Plan, watcher: Watcher, held: ExitStack) -> None:
+    """The tokenizer and the shards, unless they are there, in a directory that is nobody else's meanwhile."""
     check_exportable(plan.folder)
     tokens = _given(plan)
     plan.work.mkdir(parents=True, exist_ok=True)
+    lock(held.enter_context((plan.work / "lock").open("wb")), plan.work)
     _refuse_another(plan, tokens)
     file = plan.work / "tokenizer.json"
     if tokens is None:
@@ -172,7 +197,9 @@ def _prepare(plan: Plan, watcher: Watcher) -> None:
     if not _are_there(plan, tokens):
         watcher.stage("tokenising the text")
         shards = plan.work / "shards"
-        write_shards(plan.corpus, tokens.tokenizer, shards, separator=tokens.start, step=watcher.counted)
+        made = write_shards(plan.corpus, tokens.tokenizer, shards, separator=tokens.start, step=watcher.counted)
+        if made.counts.bad_rows:
+            watcher.tell(f"{made.counts.bad_rows:,} rows are no text and left out. First: {made.counts.first_bad[0]}")
 
 
 def _given(plan: Plan) -> Tokens | None:
@@ -180,7 +207,7 @@ def _given(plan: Plan) -> Tokens | None:
     if plan.partner_of is not None:
         tokens = tokens_of(plan.partner_of)
     elif plan.begin_from is not None:
-        tokenizer = load_tokenizer(plan.tokenizer or plan.begin_from)
+        tokenizer = load_tokenizer(plan.begin_from)
         tokens = Tokens(tokenizer, initial_shape(plan.begin_from / Direction.FORWARD.value).start)
     elif plan.tokenizer is not None:
         tokenizer = load_tokenizer(plan.tokenizer)
@@ -189,6 +216,8 @@ def _given(plan: Plan) -> Tokens | None:
         return None
     for place in plan.beginnings.values():
         _check_beginning(plan, place, tokens)
+    if len({initial_shape(place) for place in plan.beginnings.values()}) > 1:
+        raise InputError(f"The models of {plan.begin_from} are of different shapes. Go on from another pair.")
     return tokens
 
 
@@ -215,12 +244,13 @@ def _check_beginning(plan: Plan, place: str | Path, tokens: Tokens) -> None:
 
 
 def _refuse_another(plan: Plan, tokens: Tokens | None) -> None:
-    """What is kept must be of the same recipe, and begun in the same way."""
+    """What is kept must be of the same recipe, begun in the same way, on the same text."""
     note = plan.work / "recipe.json"
     mine = dict(plan.recipe.items()) | {
         "partner_of": plan.partner_of,
         "from": plan.begin_from and str(plan.begin_from),
         "tokenizer": tokens and f"{tokens.fingerprint} with {tokens.start} before a document",
+        "text": plan.corpus.digest,
     }
     try:
         kept = json.loads(note.read_text(encoding="utf-8")) if note.exists() else mine
@@ -228,10 +258,10 @@ def _refuse_another(plan: Plan, tokens: Tokens | None) -> None:
         kept = {}
     for name, value in mine.items():
         if kept.get(name) != value:
-            raise InputError(
-                f"{plan.work} holds a run of another recipe: {name} was {kept.get(name)} and is {value}. Give the same "
-                "settings, or remove that directory."
-            )
+            another = f"of another recipe: {name} was {kept.get(name)} and is {value}"
+            if name == "text":
+                another = "on other text: its files, their sizes, or how they are read have changed"
+            raise InputError(f"{plan.work} holds a run {another}. Give the same settings, or remove that directory.")
     write_whole(note, json.dumps(mine, indent=1) + "\n")
 
 
@@ -265,6 +295,8 @@ def _train(
     )
     watcher.stage(f"{direction.value}: getting ready")
     compiled = pays_to_compile(processes.device, plan.budget)
+    if not compiled and processes.device.type == "cuda":
+        watcher.tell("there is no C compiler, so nothing is compiled, which is slower. Install gcc.")
     sharded = pays_to_shard(initial[0].parameters, processes.world) if plan.sharded is None else plan.sharded
     trainer = Trainer(recipe, batches, plan.work / direction.value, processes, initial, compiled, sharded)
     per_nat = 1 / (shards.bytes_per_token * math.log(2))
@@ -296,13 +328,17 @@ def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, di
     return found
 
 
-def _measure(trainer: Trainer, shards: Shards, tokenizer: Tokenizer, direction: Direction) -> Measured:
-    nats = trainer.evaluate(shards.held_out)
-    windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)
+def _measure(plan: Plan, trainer: Trainer, shards: Shards, tokenizer: Tokenizer, direction: Direction) -> Measured:
+    nats = trainer.evaluate(shards.held_out[:MEASURED])
+    int8: Int8Loss | None = None
+    if plan.int8:
+        windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)
+        documents = trainer.recipe.documents
+        int8 = int8_loss(trainer.weights(), trainer.shape, windows, device=trainer.device, documents=documents)
     return Measured(
         nats=nats,
         bits=nats / shards.bytes_per_token / math.log(2),
         state=trainer.state,
-        int8=int8_loss(trainer.weights(), trainer.shape, windows, device=trainer.device),
+        int8=int8,
         sample=sample(trainer.whole(), tokenizer, direction),
     )

@@ -87,6 +87,8 @@ def joined(device: torch.device) -> Iterator[Processes]:
     """This process among those that torchrun started; on a GPU of its own where there are some."""
     world = _world()
     if world == 1:
+        if device.type == "cuda" and device.index is not None:
+            torch.cuda.set_device(device)  # what is done without naming a GPU is not done on another
         yield Processes(device)
         return
     rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
@@ -99,7 +101,14 @@ def joined(device: torch.device) -> Iterator[Processes]:
         device = torch.device("cuda", local)
         torch.cuda.set_device(device)
     backend = "nccl" if device.type == "cuda" else "gloo"
-    dist.init_process_group(backend, store=_store(), rank=rank, world_size=world, timeout=PATIENCE)
+    dist.init_process_group(
+        backend,
+        store=_store(),
+        rank=rank,
+        world_size=world,
+        timeout=PATIENCE,
+        device_id=device if device.type == "cuda" else None,
+    )
     yield Processes(device, rank, world)
     dist.destroy_process_group()  # not after an error: it would wait for the others
 

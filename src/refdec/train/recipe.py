@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -81,6 +82,9 @@ class Recipe(Settings):
         return found * self.positions if found < self.sequences else None
 
 
+SHAPE = ("layers", "width", "heads", "inner")
+"""Settings that a model which is there has decided already."""
+
 FEW_STEPS, ENOUGH_STEPS = 150, 250
 """Below the first, smaller steps are better by a lot; at the second, that is over. See docs/training.md."""
 
@@ -95,13 +99,18 @@ SIZES: dict[str, Recipe] = {
         vocabulary=32_768, layers=24, width=1_024, heads=16, inner=2_816, positions=1_024, batch_tokens=524_288
     ),
 }
-"""By their parameters. `5m` is for a laptop and a small corpus, `47m` is the embedded pair, the others need a GPU."""
+"""By their parameters. `5m` and `15m` are for a laptop, `47m` is the embedded pair, the others need a GPU."""
 
 
 def size(name: str) -> Recipe:
     if name not in SIZES:
         raise SettingsError(f"There is no size {name!r}{did_you_mean(name, SIZES)}. Sizes: {', '.join(SIZES)}.")
     return SIZES[name]
+
+
+def size_like(parameters: int) -> Recipe:
+    """The size nearest to a model that is there, to go on from it."""
+    return min(SIZES.values(), key=lambda recipe: abs(math.log(recipe.shape.parameters / parameters)))
 
 
 @dataclass(frozen=True, slots=True)

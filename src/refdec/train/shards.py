@@ -7,7 +7,6 @@ no shards. Knows nothing of directions or of batches.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import multiprocessing
 import os
@@ -66,7 +65,7 @@ class Shards:
     vocabulary: int
     separator: int
     tokenizer: str  # its fingerprint, see `Tokens`
-    made_from: str  # a digest of the corpus
+    made_from: str  # the digest of the corpus
     train_part: Part
     held_out_part: Part
     counts: Counts
@@ -118,7 +117,7 @@ class Shards:
         """Whether they would come out again: the same tokenizer and settings, files of the same names and sizes."""
         separator = start_of(tokenizer) if separator is None else separator
         fingerprint = Tokens(tokenizer, separator).fingerprint
-        return (self.made_from, self.tokenizer, self.separator) == (_digest(corpus), fingerprint, separator)
+        return (self.made_from, self.tokenizer, self.separator) == (corpus.digest, fingerprint, separator)
 
     def _mapped(self, name: str) -> Ids:
         mapped: Ids = np.memmap(self.folder / name, DTYPES[self.dtype], mode="r")
@@ -160,7 +159,7 @@ def write_shards(
             "vocabulary": vocabulary,
             "separator": separator,
             "tokenizer": Tokens(tokenizer, separator).fingerprint,
-            "made_from": _digest(corpus),
+            "made_from": corpus.digest,
             "train_part": vars(streams[0].part),
             "held_out_part": vars(streams[1].part),
             "counts": counts.to_dict(),
@@ -300,7 +299,7 @@ def _check(corpus: Corpus, streams: tuple[Stream, Stream], counts: Counts) -> No
         bad = f", and {counts.bad_rows:,} rows are none. The first: {counts.first_bad[0]}" if counts.bad_rows else "."
         raise InputError(f"There is no text in {corpus.paths[0]}{_others(corpus)}: {found}{bad}")
     for stream, what, change in zip(streams, ("to learn from", "held out"), ("lower", "higher"), strict=True):
-        if not stream.part.documents:
+        if not stream.part.documents or stream.part.tokens < 2:
             raise InputError(
                 f"No document is {what}: the corpus has {counts.kept:,}, and held_out is {corpus.settings.held_out}. "
                 f"Give more text, in documents apart from each other, or a {change} share to hold out."
@@ -309,16 +308,6 @@ def _check(corpus: Corpus, streams: tuple[Stream, Stream], counts: Counts) -> No
 
 def _others(corpus: Corpus) -> str:
     return f" and {len(corpus.paths) - 1:,} more" if len(corpus.paths) > 1 else ""
-
-
-def _digest(corpus: Corpus) -> str:
-    parts = [
-        [[path.name, path.stat().st_size] for path in corpus.paths],
-        corpus.settings.items(),
-        corpus.column,
-        corpus.exclusion and corpus.exclusion.digest,
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 
 def _encoded(encoder: Encoder, workers: int) -> Generator[Encoded, None, None]:
