@@ -44,6 +44,8 @@ ODD = TINY.replace(vocabulary=301, layers=3, inner=47)
 STEPS, STOPPED = 8, 4
 MATRICES = [(5, 3), (5, 3), (5, 3), (3, 8), (1, 4)]
 ROOT = Path(__file__).parent.parent
+HAS_COMPILER = shutil.which(os.environ.get("CXX", "g++")) is not None
+COMPILED = pytest.mark.skipif(not HAS_COMPILER, reason="compiling needs a compiler for C++")
 
 
 def in_float32(set_value: Callable[[Any, str, Any], None]) -> None:
@@ -52,13 +54,13 @@ def in_float32(set_value: Callable[[Any, str, Any], None]) -> None:
     set_value(loop, "CPU_TOKENS", 2 * ODD.positions)
 
 
-def trainer(home: Path, us: Processes, sharded: bool) -> Trainer:
+def trainer(home: Path, us: Processes, sharded: bool, compiled: bool = False) -> Trainer:
     given = Batches(STREAM, Direction.FORWARD, ODD.positions, ODD.sequences, ODD.seed, us.rank, us.world)
-    return Trainer(ODD, given, home, us, sharded=sharded)
+    return Trainer(ODD, given, home, us, sharded=sharded, compiled=compiled)
 
 
-def train(home: Path, us: Processes, sharded: bool = False) -> tuple[Trainer, Trained]:
-    mine = trainer(home, us, sharded)
+def train(home: Path, us: Processes, sharded: bool = False, compiled: bool = False) -> tuple[Trainer, Trained]:
+    mine = trainer(home, us, sharded, compiled)
     return mine, mine.run(Budget(tokens=STEPS * ODD.batch_tokens))
 
 
@@ -93,8 +95,8 @@ def in_processes(home: Path) -> None:
     with joined(torch.device("cpu")) as us:
         found: dict[str, Any] = {}
 
-        def note(name: str, sharded: bool) -> None:
-            mine, trained = train(home / name, us, sharded)
+        def note(name: str, sharded: bool, compiled: bool = False) -> None:
+            mine, trained = train(home / name, us, sharded, compiled)
             measured: list[float] = [0.0, 0.0]
             dist.all_gather_object(measured, mine.evaluate(STREAM))
             found[name] = {"curve": trained.state.curve, "measured": measured}
@@ -107,6 +109,9 @@ def in_processes(home: Path) -> None:
         note("sharded", True)
         note("sharded to replicated", False)
         note("one to sharded", True)
+        if HAS_COMPILER:
+            note("replicated, compiled", False, True)
+            note("sharded, compiled", True, True)
         like = distribute_tensor(torch.zeros(2, 1), init_device_mesh("cpu", (2,)), [Shard(0)])
         moved = [matrix.full_tensor() for matrix in muon(lambda whole: share_of(whole, like))]  # type: ignore[attr-defined]
         found["muon"] = max(
@@ -139,7 +144,18 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
-@pytest.mark.parametrize("name", ["replicated", "sharded", "sharded to replicated", "one to sharded", "sharded to one"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "replicated",
+        "sharded",
+        "sharded to replicated",
+        "one to sharded",
+        "sharded to one",
+        pytest.param("replicated, compiled", marks=COMPILED),
+        pytest.param("sharded, compiled", marks=COMPILED),
+    ],
+)
 def test_it_is_the_same_run_in_one_process_and_in_two_and_from_one_to_the_other(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
