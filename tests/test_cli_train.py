@@ -181,7 +181,7 @@ def test_rows_that_are_no_text_are_told_and_in_the_card(command: Run, corpus: Pa
     (corpus / "c.txt").write_bytes("Die Straße ist naß.\n\nDas Mädchen singt.".encode("latin-1"))
     code, _, err = command("train", str(corpus), "-o", "pair", "--tokens", "2048", *SMALL)
     assert code == 0, err
-    assert re.search(r"2 rows are no text and left out. First: .*c\.txt, line 1: ", err)
+    assert re.search(r"rows that are no text and are left out: 2. The first is .*c\.txt, line 1: ", err)
     assert "2 rows that are no text were left out" in Path("pair/README.md").read_text()
 
 

@@ -169,8 +169,10 @@ def test_a_budget_of_time_ends_on_time(tmp_path: Path) -> None:
 
 def test_a_budget_for_few_steps_is_told_early_with_a_better_size(tmp_path: Path) -> None:
     told: list[str] = []
-    trainer(tmp_path / "few").run(Budget(tokens=128 * 80), tell=told.append)
-    assert len(told) == 1
+    mine = trainer(tmp_path / "few")
+    mine.run(Budget(tokens=128 * 10), tell=told.append)
+    assert not told  # on a CPU
+    mine._advise(10 / 80, told.append)
     assert told[0].startswith("about 80 steps fit into the budget. Smaller ones would teach more: stop, remove ")
     assert told[0].endswith(", and give --batch-tokens 32.")
     assert TINY.better_batch(149) == 64
@@ -244,7 +246,7 @@ def test_a_last_step_that_goes_wrong_is_made_again(tmp_path: Path, monkeypatch: 
 
     trained = mine.run(Budget(tokens=128 * 20), spoil, told.append)
     assert (trained.state.step, trained.state.rollbacks) == (20, 1)
-    assert told[-1].startswith("At step 20 the weights are no numbers. Going back to step 19")
+    assert told[0].startswith("At step 20 the weights are no numbers. Going back to step 19")
     assert all(bool(tensor.isfinite().all()) for tensor in trained.weights.values())
 
 

@@ -150,7 +150,7 @@ class Trainer:
                     self._save(tell)
                     saved = time.monotonic()
                     pause = SAVE_SECONDS * max(1.0, (saved - now) / QUICK_SAVE)
-                if self.state.step == TRIED:
+                if self.state.step == TRIED and self.device.type == "cuda":  # on a CPU many steps cost too much
                     self._advise(done, tell)
                 loss = self._step(done)
                 problem = self._note(loss)

@@ -199,7 +199,8 @@ def _prepare(plan: Plan, watcher: Watcher, held: ExitStack) -> None:
         shards = plan.work / "shards"
         made = write_shards(plan.corpus, tokens.tokenizer, shards, separator=tokens.start, step=watcher.counted)
         if made.counts.bad_rows:
-            watcher.tell(f"{made.counts.bad_rows:,} rows are no text and left out. First: {made.counts.first_bad[0]}")
+            first = made.counts.first_bad[0]
+            watcher.tell(f"rows that are no text and are left out: {made.counts.bad_rows:,}. The first is {first}")
 
 
 def _given(plan: Plan) -> Tokens | None:
