@@ -162,8 +162,11 @@ def try_paraphrases(reflector: Reflector, count: int, shown: int) -> dict[str, A
             print(f"  {result.source}")
             for item in found[:3]:
                 print(f"    {_mark(item.text, result.source)} {item.relative:+7.2f}  {item.text}")
+    with_loss = [next((item.text for item in result if not item.copy), "") for result in reflector.paraphrase(sources)]
+    same = [says_the_same(text, source) for text, source in zip(with_loss, sources, strict=True)]
     without = {"sources without any": share([False] * len(best) + [True] * (count - len(best)))}
-    return without | judged("best", best) | judged("first three", first_three)
+    kept = {"best says the same where nouns count as names": share(same)}
+    return without | judged("best", best) | judged("first three", first_three) | kept
 
 
 def try_scores(reflector: Reflector, count: int, shown: int) -> dict[str, Any]:

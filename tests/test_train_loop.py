@@ -169,15 +169,15 @@ def test_a_budget_of_time_ends_on_time(tmp_path: Path) -> None:
 
 def test_a_budget_for_few_steps_is_told_early_with_a_better_size(tmp_path: Path) -> None:
     told: list[str] = []
-    mine = trainer(tmp_path / "few")
-    mine.run(Budget(tokens=128 * 10), tell=told.append)
-    assert not told  # on a CPU
-    mine._advise(10 / 80, told.append)
-    assert told[0].startswith("about 80 steps fit into the budget. Smaller ones would teach more: stop, remove ")
+    trainer(tmp_path / "few").run(Budget(tokens=128 * 20), tell=told.append)
+    assert len(told) == 1
+    assert told[0].startswith("about 20 steps fit into the budget. Smaller ones would teach more: stop, remove ")
     assert told[0].endswith(", and give --batch-tokens 32.")
-    assert TINY.better_batch(149) == 64
-    assert TINY.better_batch(150) is None
-    assert TINY.replace(batch_tokens=16).better_batch(5) is None  # no smaller step is possible
+    trainer(tmp_path / "more").run(Budget(tokens=128 * 45), tell=told.append)
+    assert len(told) == 1
+    assert TINY.better_batch(149, 250) == 64
+    assert TINY.better_batch(150, 250) is None
+    assert TINY.replace(batch_tokens=16).better_batch(5, 250) is None  # no smaller step is possible
 
 
 def test_a_model_that_is_there_is_trained_like_the_nearest_size() -> None:
@@ -223,7 +223,7 @@ def test_a_run_that_goes_wrong_goes_back_and_reads_something_else(
     told: list[str] = []
 
     def spoil(report: Report) -> None:
-        if report.step == 10 and not told:  # the next checkpoint is due before the loss shows it
+        if report.step == 10 and not mine.state.rollbacks:  # the next checkpoint is due before the loss shows it
             with torch.no_grad():
                 next(mine.model.parameters()).fill_(math.nan)
 
@@ -246,7 +246,7 @@ def test_a_last_step_that_goes_wrong_is_made_again(tmp_path: Path, monkeypatch: 
 
     trained = mine.run(Budget(tokens=128 * 20), spoil, told.append)
     assert (trained.state.step, trained.state.rollbacks) == (20, 1)
-    assert told[0].startswith("At step 20 the weights are no numbers. Going back to step 19")
+    assert told[-1].startswith("At step 20 the weights are no numbers. Going back to step 19")
     assert all(bool(tensor.isfinite().all()) for tensor in trained.weights.values())
 
 
@@ -330,7 +330,7 @@ def test_a_full_disk_is_told_and_training_goes_on(tmp_path: Path, monkeypatch: p
     told: list[str] = []
     trained = trainer(tmp_path / "run").run(Budget(tokens=128 * 3), tell=told.append)
     assert trained.state.step == 3
-    assert "a checkpoint needs" in told[0]
+    assert any("a checkpoint needs" in words for words in told)
 
 
 def train_until_killed(home: Path, told: Connection, moment: str) -> None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MINUTES = 10.0
 SIZE = "5m"
+CPU_STEP = 4_096
+"""Tokens of a step with which a CPU goes on from a pair, at most: there a larger one is a matter of minutes."""
 
 
 @click.command("train", short_help="Make a pair of models from plain text.")
@@ -115,12 +117,14 @@ def _recipe(options: dict[str, Any]) -> Recipe:
             raise InputError(f"--{clash} was given, and {option} decides it. Leave one of them out.")
     if options["size_name"] or not begin_from:
         return size(options["size_name"] or SIZE).replace(**named)
+    from refdec.lm.pair import choose_device
     from refdec.train.export import initial_shape
 
     shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # a model may be a hub id
     near = size_like(shape.parameters)
     length = named.setdefault("positions", min(near.positions, shape.positions))
-    named.setdefault("batch_tokens", max(1, near.batch_tokens // length) * length)
+    tokens = min(near.batch_tokens, CPU_STEP) if choose_device(options["device"]).type == "cpu" else near.batch_tokens
+    named.setdefault("batch_tokens", max(1, tokens // length) * length)
     return near.replace(**named)
 
 

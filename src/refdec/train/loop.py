@@ -43,7 +43,10 @@ SAVE_SECONDS, QUICK_SAVE = 120.0, 2.4
 """Between two checkpoints, and what one may take: where it takes longer, they are as much rarer."""
 
 RECENT = 20  # steps over which the speed is told
-TRIED = 10  # steps after which it is known how many will fit into a budget
+TRIED_STEPS, TRIED = 10, 0.1  # or the share of a budget after which it is known how many steps will fit into it
+ENOUGH_STEPS = {"cpu": 70, "cuda": 250}
+"""Above which smaller steps teach no more. On a CPU each costs a lot by itself. See docs/training.md."""
+
 Initial = tuple[Shape, dict[str, torch.Tensor] | None]
 CURVE = 500  # points of the loss curve that are kept
 ROLLBACKS = 3
@@ -133,7 +136,7 @@ class Trainer:
         self._resume(tell)
         self._warm_up()
         began = time.monotonic() - self.state.seconds
-        saved, pause = time.monotonic(), SAVE_SECONDS
+        saved, pause, advised = time.monotonic(), SAVE_SECONDS, bool(self.state.step)
         self._recent.append((saved, self.state.tokens))
         with _interruptible(loud=self._processes.is_first) as interrupted:
             while True:
@@ -150,8 +153,9 @@ class Trainer:
                     self._save(tell)
                     saved = time.monotonic()
                     pause = SAVE_SECONDS * max(1.0, (saved - now) / QUICK_SAVE)
-                if self.state.step == TRIED and self.device.type == "cuda":  # on a CPU many steps cost too much
+                if not advised and self.state.step and (self.state.step >= TRIED_STEPS or done >= TRIED):
                     self._advise(done, tell)
+                    advised = True
                 loss = self._step(done)
                 problem = self._note(loss)
                 if problem:
@@ -362,7 +366,7 @@ class Trainer:
     def _advise(self, done: float, tell: Callable[[str], None]) -> None:
         """Say it early where a budget is too small for steps of this size."""
         steps = round(self.state.step / done)
-        better = self.recipe.better_batch(steps)
+        better = self.recipe.better_batch(steps, ENOUGH_STEPS.get(self.device.type, 0))
         if better is not None:
             tell(
                 f"about {steps:,} steps fit into the budget. Smaller ones would teach more: stop, remove "

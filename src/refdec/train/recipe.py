@@ -72,21 +72,21 @@ class Recipe(Settings):
             return done / self.warm_up
         return min(1.0, max(0.0, 1.0 - done) / self.decay) if self.decay else 1.0
 
-    def better_batch(self, steps: int) -> int | None:
-        """Tokens of a step that would teach more where so few steps fit into a budget; None where it is fine."""
+    def better_batch(self, steps: int, enough: int) -> int | None:
+        """Tokens of a step that would teach more where so few steps fit into a budget; None where it is fine.
+
+        At `enough` steps smaller ones are no better any more; somewhat fewer are not worth a word.
+        """
         found = self.sequences
-        if steps >= FEW_STEPS:
+        if steps >= 0.6 * enough:
             return None
-        while steps < ENOUGH_STEPS and found % 2 == 0:
+        while steps < enough and found % 2 == 0:
             steps, found = 2 * steps, found // 2
         return found * self.positions if found < self.sequences else None
 
 
 SHAPE = ("layers", "width", "heads", "inner")
 """Settings that a model which is there has decided already."""
-
-FEW_STEPS, ENOUGH_STEPS = 150, 250
-"""Below the first, smaller steps are better by a lot; at the second, that is over. See docs/training.md."""
 
 SIZES: dict[str, Recipe] = {
     "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=4_096),
