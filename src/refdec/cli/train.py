@@ -175,7 +175,6 @@ class _Told(Live):
         self.say(f"tokenising the text: {counts.documents:,} documents, {counts.bytes / 1e6:,.1f} MB")
 
     def trained(self, direction: Direction, report: Report, bits: float, flops: float) -> None:
-        left = report.seconds * (1 - report.done) / report.done if report.done else 0.0
         parts = [
             f"{direction.value}: {report.done:.0%}",
             f"{report.tokens / 1e6:,.1f} M tokens",
@@ -185,4 +184,6 @@ class _Told(Live):
         ]
         if self._peak is not None:
             parts.append(f"{flops / self._peak:.0%} of the peak")
-        self.say(", ".join([*parts, f"{time_text(left)} left"]))
+        if report.done:
+            parts.append(f"{time_text(report.seconds * (1 - report.done) / report.done)} left")
+        self.say(", ".join(parts))
