@@ -162,8 +162,7 @@ def try_paraphrases(reflector: Reflector, count: int, shown: int) -> dict[str, A
             print(f"  {result.source}")
             for item in found[:3]:
                 print(f"    {_mark(item.text, result.source)} {item.relative:+7.2f}  {item.text}")
-    with_loss = [next((item.text for item in result if not item.copy), "") for result in reflector.paraphrase(sources)]
-    same = [says_the_same(text, source) for text, source in zip(with_loss, sources, strict=True)]
+    same = [says_the_same(str(result.best or ""), result.source) for result in reflector.paraphrase(sources)]
     without = {"sources without any": share([False] * len(best) + [True] * (count - len(best)))}
     kept = {"best says the same where nouns count as names": share(same)}
     return without | judged("best", best) | judged("first three", first_three) | kept

@@ -28,6 +28,7 @@ from refdec.errors import InputError
 from refdec.lm.direction import Direction
 from refdec.train import checkpoint, loop, processes
 from refdec.train.batches import Batches
+from refdec.train.hardware import has_compiler
 from refdec.train.loop import Report, Trained, Trainer
 from refdec.train.muon import Muon
 from refdec.train.processes import Processes, joined, told_once
@@ -44,7 +45,7 @@ ODD = TINY.replace(vocabulary=301, layers=3, inner=47)
 STEPS, STOPPED = 8, 4
 MATRICES = [(5, 3), (5, 3), (5, 3), (3, 8), (1, 4)]
 ROOT = Path(__file__).parent.parent
-HAS_COMPILER = shutil.which(os.environ.get("CXX", "g++")) is not None
+HAS_COMPILER = has_compiler(torch.device("cpu"))
 COMPILED = pytest.mark.skipif(not HAS_COMPILER, reason="compiling needs a compiler for C++")
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 MINUTES = 10.0
 SIZE = "5m"
-CPU_STEP = 4_096
-"""Tokens of a step with which a CPU goes on from a pair, at most: there a larger one is a matter of minutes."""
 
 
 @click.command("train", short_help="Make a pair of models from plain text.")
@@ -121,11 +119,8 @@ def _recipe(options: dict[str, Any]) -> Recipe:
     from refdec.train.export import initial_shape
 
     shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # a model may be a hub id
-    near = size_like(shape.parameters)
-    length = named.setdefault("positions", min(near.positions, shape.positions))
-    tokens = min(near.batch_tokens, CPU_STEP) if choose_device(options["device"]).type == "cpu" else near.batch_tokens
-    named.setdefault("batch_tokens", max(1, tokens // length) * length)
-    return near.replace(**named)
+    on_cpu = choose_device(options["device"]).type == "cpu"
+    return size_like(shape.parameters, shape.positions, on_cpu=on_cpu).replace(**named)
 
 
 def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dict[str, Any]) -> Plan:

@@ -42,10 +42,15 @@ def peak(device: torch.device) -> float | None:
 
 def pays_to_compile(device: torch.device, budget: Budget) -> bool:
     """On a GPU always, on a processor where half a minute is won back; both where there is a compiler."""
+    is_long = (budget.minutes or 0) >= COMPILED_MINUTES or (budget.tokens or 0) >= COMPILED_TOKENS
+    return (is_long or device.type == "cuda") and has_compiler(device)
+
+
+def has_compiler(device: torch.device) -> bool:
+    """The one that torch calls to make a program for a device."""
     variable, *usual = COMPILERS.get(device.type, ("",))
     names = [os.environ[variable]] if variable in os.environ else usual
-    is_long = (budget.minutes or 0) >= COMPILED_MINUTES or (budget.tokens or 0) >= COMPILED_TOKENS
-    return (is_long or device.type == "cuda") and any(map(shutil.which, names))
+    return any(map(shutil.which, names))
 
 
 def is_quick_at_bfloat16(device: torch.device) -> bool:

@@ -144,11 +144,11 @@ class Trainer:
                 self.state.seconds = now - began
                 spent = budget.spent(self.state.tokens, self.state.seconds)
                 done, stop, due = self._processes.most(spent, bool(interrupted), now - saved > pause)
-                if done >= 1 and not stop and not self._is_sound():
+                if stop or (done >= 1 and self._is_sound()):
+                    break
+                if done >= 1:
                     self._roll_back("the weights are no numbers", tell)
                     continue
-                if stop or done >= 1:
-                    break
                 if due:
                     self._save(tell)
                     saved = time.monotonic()

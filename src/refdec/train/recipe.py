@@ -85,6 +85,9 @@ class Recipe(Settings):
         return found * self.positions if found < self.sequences else None
 
 
+CPU_STEP = 4_096
+"""Tokens of a step with which a CPU goes on from a model, at most: there a larger one is a matter of minutes."""
+
 SHAPE = ("layers", "width", "heads", "inner")
 """Settings that a model which is there has decided already."""
 
@@ -108,9 +111,12 @@ def size(name: str) -> Recipe:
     return SIZES[name]
 
 
-def size_like(parameters: int) -> Recipe:
-    """The size nearest to a model that is there, to go on from it."""
-    return min(SIZES.values(), key=lambda recipe: abs(math.log(recipe.shape.parameters / parameters)))
+def size_like(parameters: int, positions: int, *, on_cpu: bool) -> Recipe:
+    """The size nearest to a model that is there, to go on from it: sequences that it can read, steps for the device."""
+    near = min(SIZES.values(), key=lambda recipe: abs(math.log(recipe.shape.parameters / parameters)))
+    length = min(near.positions, positions)
+    tokens = min(near.batch_tokens, CPU_STEP) if on_cpu else near.batch_tokens
+    return near.replace(positions=length, batch_tokens=max(1, tokens // length) * length)
 
 
 @dataclass(frozen=True, slots=True)
