@@ -10,7 +10,6 @@ that was trained on more than this corpus may have read them.
 from __future__ import annotations
 
 import argparse
-import math
 import tempfile
 from pathlib import Path
 
@@ -42,7 +41,7 @@ def main() -> None:
             model.load_state_dict(weights)
             windows = windows_of(shards.held_out, direction, shape.positions, given.windows)
             nats = model.mean_loss(windows, ROWS)
-            bits, count = nats / shards.bytes_per_token / math.log(2), windows[:, 1:].numel()
+            bits, count = shards.bits(nats), windows[:, 1:].numel()
             print(f"{direction.value:9} {bits:.4f} bits a byte, {nats:.4f} nats a token, {count:,} tokens")
 
 

@@ -6,13 +6,13 @@
 A try is settings of a recipe, or nothing for the size as it is, and of what is read: `shards=FOLDER` takes other
 shards, such as those of another vocabulary; `reads=backward` reads from right to left; `reads=both` makes one model
 that reads either way, told which by the first token of a sequence, and gives it twice the budget, as a pair has.
-Prints held-out bits a byte, speed and the share of the device's peak, where it is known
+Prints held-out bits a byte before and after, speed and the share of the device's peak, where it is known
 (`refdec.train.hardware`); `--out` adds a JSON line for each try to a file. With `--turn FILE`, one try a process, the
 next one compiles while this one trains, and none trains beside another. The table in docs/training.md:
 
     for size in 8192 16384 32768; do python -m benchmarks.shards CORPUS shards-$size --vocabulary $size; done
-    grep -v '^#' benchmarks/recipes.txt | xargs -P 2 -d '\\n' -I TRY python -m benchmarks.recipes shards-16384 \\
-        --minutes 0.5 --turn turn --out recipes.jsonl --try TRY
+    grep -v '^#' benchmarks/recipes.txt | xargs -P 3 -d '\\n' -I TRY python -m benchmarks.recipes shards-16384 \\
+        --minutes 0.6 --turn turn --out recipes.jsonl --try TRY
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
-import math
 import tempfile
 import time
 from collections.abc import Sequence
@@ -33,6 +32,7 @@ import torch
 from refdec.lm.direction import Direction
 from refdec.lm.pair import choose_device
 from refdec.train.batches import Batches, Ids
+from refdec.train.export import load_initial
 from refdec.train.hardware import pays_to_compile, peak
 from refdec.train.loop import Trainer
 from refdec.train.processes import Processes
@@ -110,19 +110,24 @@ class InTurn(Trainer):
             fcntl.flock(self._held, fcntl.LOCK_EX)
 
 
-def attempt(attempted: Try, budget: Budget, device: torch.device, turn: Path | None = None) -> dict[str, Any]:
+def attempt(
+    attempted: Try, budget: Budget, device: torch.device, turn: Path | None = None, begin_from: Path | None = None
+) -> dict[str, Any]:
     recipe, shards = attempted.recipe, attempted.shards
     with tempfile.TemporaryDirectory() as home:
         began = time.monotonic()
         compiled = pays_to_compile(device, budget)
-        trainer = InTurn(recipe, attempted.batches(), Path(home) / "run", Processes(device), compiled=compiled)
+        initial = None if begin_from is None else load_initial(begin_from / attempted.reads)
+        trainer = InTurn(recipe, attempted.batches(), Path(home) / "run", Processes(device), initial, compiled)
         trainer.turn = turn
+        before = trainer.evaluate(shards.held_out)
         trained = trainer.run(budget, tell=print)
         seconds = trained.state.seconds
         loss = trainer.evaluate(shards.held_out)
     speed, best = trained.state.tokens / seconds, peak(device)
     return {
-        "bits": loss / shards.bytes_per_token / math.log(2),
+        "bits": shards.bits(loss),
+        "bits_before": shards.bits(before),
         "nats": loss,
         "tokens": trained.state.tokens,
         "epochs": trained.state.tokens / len(shards.train),
@@ -146,18 +151,21 @@ def main() -> None:
     parser.add_argument("--tokens", type=int)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--turn", type=Path)
+    parser.add_argument("--from", dest="begin_from", type=Path, metavar="PAIR", help="go on from its models")
     parser.add_argument("--device")
     given = parser.parse_args()
     device = choose_device(given.device)
-    print(f"{'bits/byte':>9} {'M tokens':>9} {'k tokens/s':>10} {'MFU':>5} {'M':>5}  try")
+    print(f"{'before':>9} {'bits/byte':>9} {'M tokens':>9} {'k tokens/s':>10} {'MFU':>5} {'M':>5}  try")
     for words in given.tries:
         attempted = Try.of(words, size(given.size), given.shards)
         torch.compiler.reset()
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
-        found = attempt(attempted, attempted.budget(Budget(given.minutes, given.tokens)), device, given.turn)
+        budget = attempted.budget(Budget(given.minutes, given.tokens))
+        found = attempt(attempted, budget, device, given.turn, given.begin_from)
         share = "" if found["mfu"] is None else f"{found['mfu']:.1%}"
-        figures = f"{found['bits']:9.4f} {found['tokens'] / 1e6:9.1f} {found['tokens_per_second'] / 1e3:10.1f}"
+        bits = f"{found['bits_before']:9.4f} {found['bits']:9.4f}"
+        figures = f"{bits} {found['tokens'] / 1e6:9.1f} {found['tokens_per_second'] / 1e3:10.1f}"
         print(f"{figures} {share:>5} {found['parameters'] / 1e6:5.1f}  {words or given.size}", flush=True)
         if given.out:
             with given.out.open("a", encoding="utf-8") as file:

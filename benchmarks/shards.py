@@ -10,7 +10,7 @@ import argparse
 import time
 from pathlib import Path
 
-from refdec.train.corpus import Corpus
+from refdec.train.corpus import Corpus, CorpusSettings
 from refdec.train.shards import write_shards
 from refdec.train.tokenizer import SAMPLE, load_tokenizer, train_tokenizer
 
@@ -22,8 +22,9 @@ def main() -> None:
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument("--vocabulary", type=int)
     wanted.add_argument("--tokenizer", type=Path)
+    parser.add_argument("--held-out", type=float, default=CorpusSettings().held_out)
     given = parser.parse_args()
-    corpus = Corpus.at([given.corpus])
+    corpus = Corpus.at([given.corpus], CorpusSettings(held_out=given.held_out))
     if given.tokenizer:
         tokenizer = load_tokenizer(given.tokenizer)
     else:

@@ -19,6 +19,7 @@ from refdec import Reflector, load_pair
 from refdec.cli.train import _Told
 from refdec.growing import lock
 from refdec.lm.direction import Direction
+from refdec.lm.pair import EMBEDDED
 from refdec.train import loop
 from refdec.train.processes import Processes
 from tests.conftest import Run, refusal
@@ -129,12 +130,34 @@ def test_a_pair_goes_on_with_other_text(command: Run, corpus: Path, small_pair: 
     pair = Path("start")
     shutil.copytree(small_pair, pair)
     options = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu")
-    code, _, err = command("train", str(corpus), "-o", "more", "--from", "start", "--tokens", "20000", *options)
+    code, out, err = command("train", str(corpus), "-o", "more", "--from", "start", "--tokens", "20000", *options)
     assert code == 0, err
+    assert "Smaller ones would teach more" not in err
+    for part in ("forward", "backward"):
+        found = re.search(rf"{part} +([\d.]+) bits a byte \(before ([\d.]+)\)", out)
+        assert found
+        assert float(found[1]) < float(found[2])
     card = Path("more/README.md").read_text()
+    assert "(before " in card
     assert "| begun from | start |" in card
-    assert re.search(r"\| recipe \| vocabulary \d+, positions 64, batch_tokens 2048, ", card)  # its shape is its own
+    settings = r"vocabulary \d+, positions 64, batch_tokens 2048, matrix_rate 0.006, other_rate 0.0012, "
+    assert re.search(rf"\| recipe \| {settings}", card)  # its shape is its own, and it goes on gently
     assert load_pair("more", device="cpu").tokens.vocabulary == load_pair("start", device="cpu").tokens.vocabulary
+
+
+def test_a_pair_that_became_worse_is_told(command: Run, corpus: Path, small_pair: Path) -> None:
+    shutil.copytree(small_pair, "start")
+    rates = ("--matrix-rate=2", "--other-rate=2", "--decay=0")
+    options = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu", "--tokens=8192", *rates)
+    code, _, err = command("train", str(corpus), "-o", "more", "--from", "start", *options)
+    assert code == 0, err
+    assert re.search(r"forward: it knows such text no better than before \([\d.]+ bits a byte\)", err)
+
+
+def test_the_embedded_pair_has_a_name(command: Run, corpus: Path) -> None:
+    refused = ("--positions", "1024")  # more than it reads: nothing is trained
+    message = refusal(command, "train", str(corpus), "-o", "pair", "--from", "embedded", *refused)
+    assert f"The model in {EMBEDDED / 'forward'} reads 512 tokens" in message
 
 
 def test_models_of_two_shapes_are_not_gone_on_from(command: Run, corpus: Path, small_pair: Path) -> None:
@@ -191,4 +214,5 @@ def test_several_gpus_have_several_peaks(monkeypatch: pytest.MonkeyPatch) -> Non
     told = _Told(True, Processes(torch.device("cpu"), rank=0, world=2))
     monkeypatch.setattr(told, "say", said.append)
     told.trained(Direction.FORWARD, loop.Report(1, 8, 1.0, 0.5, 2.0, 8.0, 1.0), 1.5, 50.0)
+    assert said[0].startswith("forward: 50%, 8 tokens, 8 a second")
     assert "25% of the peak" in said[0]

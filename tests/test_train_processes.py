@@ -266,7 +266,7 @@ def test_a_command_for_two_processes_is_stopped_goes_on_in_shares_and_gives_the_
     out, said = process.communicate(timeout=60)
     assert process.returncode == 0, said
     assert any("going on at step" in line for line in ours(said))
-    assert len([line for line in ours(said) if "bits a byte of held-out text" in line]) == 2  # a direction each
+    assert len([line for line in ours(said) if "nats a token of held-out text" in line]) == 2  # a direction each
     assert out.splitlines()[-1] == "the pair is in pair; its card is pair/README.md"
 
     code, one, _ = command(*TRAIN, "-o", "one")

@@ -10,7 +10,7 @@ import click
 from refdec.cli.options import FILE, given, options_of, quiet_option
 from refdec.cli.progress import Live, time_text
 from refdec.errors import InputError
-from refdec.train.recipe import SHAPE, SIZES, Budget, Recipe, size, size_like
+from refdec.train.recipe import GENTLE, SHAPE, SIZES, Budget, Recipe, size, size_like
 
 if TYPE_CHECKING:
     from refdec.lm.direction import Direction
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MINUTES = 10.0
 SIZE = "5m"
+EMBEDDED = "embedded"
 
 
 @click.command("train", short_help="Make a pair of models from plain text.")
@@ -30,7 +31,9 @@ SIZE = "5m"
               help=f"of a model, by its parameters [default: {SIZE}; with --from, the nearest]")  # fmt: skip
 @click.option("--minutes", type=float, help=f"of training, in all [default: {MINUTES:g}]")
 @click.option("--tokens", type=click.IntRange(1), help="seen by each direction, instead of --minutes")
-@click.option("--from", "begin_from", type=FILE, metavar="PAIR", help="go on from a pair; for a partner, from a model")
+@click.option("--from", "begin_from", type=FILE, metavar="PAIR",
+              help=f"go on from a pair, a directory or the word {EMBEDDED}, with {GENTLE} of the rates; "
+                   "for a partner, from a model")  # fmt: skip
 @click.option(
     "--partner-of",
     metavar="MODEL",
@@ -75,6 +78,10 @@ def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
 
 
 def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
+    if options["begin_from"] == Path(EMBEDDED) and not options["begin_from"].exists():
+        from refdec.lm.pair import EMBEDDED as PLACE
+
+        options["begin_from"] = PLACE
     recipe = _recipe(options)
     if options["minutes"] is not None and options["tokens"] is not None:
         raise InputError("--minutes and --tokens were both given. Choose one.")
@@ -92,9 +99,7 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
         if processes.is_first:
             _plot(plan, made)
             for direction, found in made.found.items():
-                click.echo(
-                    f"{direction.value:9} {found.bits:.3f} bits a byte, {found.nats:.3f} nats a token of held-out text"
-                )
+                click.echo(f"{direction.value:9} {found} of held-out text")
             what = f"partner of {plan.partner_name}" if plan.partner_of else "pair"
             click.echo(f"the {what} is in {plan.folder}; its card is {plan.folder / 'README.md'}")
             if not options["keep"]:
@@ -113,14 +118,22 @@ def _recipe(options: dict[str, Any]) -> Recipe:
         clash = decides and next((name for name in names if name in named), None)
         if clash:
             raise InputError(f"--{clash} was given, and {option} decides it. Leave one of them out.")
+    recipe = _size(options)
+    if begin_from and not partner_of:  # a partner turns round, for which it needs all of the rates
+        recipe = recipe.gentler()
+    return recipe.replace(**named)
+
+
+def _size(options: dict[str, Any]) -> Recipe:
+    begin_from, partner_of = options["begin_from"], options["partner_of"]
     if options["size_name"] or not begin_from:
-        return size(options["size_name"] or SIZE).replace(**named)
+        return size(options["size_name"] or SIZE)
     from refdec.lm.pair import choose_device
     from refdec.train.export import initial_shape
 
     shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # a model may be a hub id
     on_cpu = choose_device(options["device"]).type == "cpu"
-    return size_like(shape.parameters, shape.positions, on_cpu=on_cpu).replace(**named)
+    return size_like(shape.parameters, shape.positions, on_cpu=on_cpu)
 
 
 def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dict[str, Any]) -> Plan:
@@ -146,7 +159,7 @@ def _plot(plan: Plan, made: Made) -> None:
 
     path = plan.folder.with_name(plan.folder.name + ".loss.svg")
     try:
-        draw(path, made.found, made.shards.bytes_per_token)
+        draw(path, made.found, made.shards.bits)
     except ModelError as error:
         click.echo(f"refdec: {error}", err=True)
     else:
@@ -172,7 +185,7 @@ class _Told(Live):
     def trained(self, direction: Direction, report: Report, bits: float, flops: float) -> None:
         parts = [
             f"{direction.value}: {report.done:.0%}",
-            f"{report.tokens / 1e6:,.1f} M tokens",
+            f"{report.tokens / 1e6:,.1f} M tokens" if report.tokens >= 1e6 else f"{report.tokens:,} tokens",
             f"{report.tokens_per_second:,.0f} a second",
             f"loss {report.loss:.3f}",
             f"{bits:.3f} bits a byte",

@@ -26,9 +26,14 @@ class Measured:
 
     nats: float  # a token of held-out text
     bits: float  # a byte of it
+    before: float | None  # the same of the model that was gone on from
     state: State
     int8: Int8Loss | None  # where it is stored so
     sample: str
+
+    def __str__(self) -> str:
+        before = "" if self.before is None else f" (before {self.before:.3f})"
+        return f"{self.bits:.3f} bits a byte{before}, {self.nats:.3f} nats a token"
 
     @property
     def learned(self) -> float:
@@ -119,10 +124,7 @@ def _training(measured: Measured, recipe: Recipe, shards: Shards) -> str:
 
 
 def _losses(found: Mapping[Direction, Measured]) -> str:
-    return ", ".join(
-        f"{direction.value} {measured.nats:.3f} nats a token ({measured.bits:.3f} bits a byte)"
-        for direction, measured in found.items()
-    )
+    return "; ".join(f"{direction.value} {measured}" for direction, measured in found.items())
 
 
 def _machine(device: torch.device) -> str:

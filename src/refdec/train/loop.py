@@ -44,7 +44,7 @@ SAVE_SECONDS, QUICK_SAVE = 120.0, 2.4
 
 RECENT = 20  # steps over which the speed is told
 TRIED_STEPS, TRIED = 10, 0.1  # or the share of a budget after which it is known how many steps will fit into it
-ENOUGH_STEPS = {"cpu": 70, "cuda": 250}
+ENOUGH_STEPS = {"cpu": 70, "cuda": 600}
 """Above which smaller steps teach no more. On a CPU each costs a lot by itself. See docs/training.md."""
 
 Initial = tuple[Shape, dict[str, torch.Tensor] | None]
@@ -136,7 +136,8 @@ class Trainer:
         self._resume(tell)
         self._warm_up()
         began = time.monotonic() - self.state.seconds
-        saved, pause, advised = time.monotonic(), SAVE_SECONDS, bool(self.state.step)
+        saved, pause = time.monotonic(), SAVE_SECONDS
+        advised = bool(self.state.step) or self._initial is not None  # a model that can read needs few steps
         self._recent.append((saved, self.state.tokens))
         with _interruptible(loud=self._processes.is_first) as interrupted:
             while True:

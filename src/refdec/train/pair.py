@@ -7,7 +7,6 @@ the order of things; each of them is done elsewhere.
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -52,6 +51,9 @@ MEASURED = 1 << 20
 
 BY_HEART = 0.2
 """Nats a token by which held-out text is harder than training text, before that is told."""
+
+MUCH_DECAY = 0.2
+"""Weight decay above which there is no gain, even where a text is read six times. See docs/training.md."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +151,15 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
     found: dict[Direction, Measured] = {}
     weights: dict[Direction, Any] = {}
     for direction in plan.directions:
-        trainer = _train(plan, recipe, shards, direction, initial[direction], processes, watcher)
+        watcher.stage(f"{direction.value}: getting ready")
+        trainer = _trainer(plan, recipe, shards, direction, initial[direction], processes, watcher)
+        before = None if plan.begin_from is None else shards.bits(trainer.evaluate(shards.held_out[:MEASURED]))
+        _train(plan, trainer, shards, direction, watcher)
         watcher.stage(f"{direction.value}: measuring")
         weights[direction] = trainer.weights()
-        found[direction] = _measure(plan, trainer, shards, tokenizer, direction)
+        found[direction] = _measure(plan, trainer, shards, tokenizer, direction, before)
         shape = trainer.shape
-        bits = found[direction].bits
-        watcher.tell(f"{direction.value}: {bits:.3f} bits a byte of held-out text. {found[direction].sample}")
+        watcher.tell(f"{direction.value}: {found[direction]} of held-out text. {found[direction].sample}")
         for doubt in _doubts(plan, trainer, found[direction], shards, direction):
             watcher.tell(f"{direction.value}: {doubt}")
         del trainer  # the next one needs its room
@@ -282,7 +286,7 @@ def _initial(plan: Plan, recipe: Recipe, start: int) -> dict[Direction, Initial]
     return {direction: (replace(shape, start=start), weights) for direction, (shape, weights) in found.items()}
 
 
-def _train(
+def _trainer(
     plan: Plan,
     recipe: Recipe,
     shards: Shards,
@@ -294,31 +298,37 @@ def _train(
     batches = Batches(
         shards.train, direction, recipe.positions, recipe.sequences, recipe.seed, processes.rank, processes.world
     )
-    watcher.stage(f"{direction.value}: getting ready")
     compiled = pays_to_compile(processes.device, plan.budget)
     if not compiled and processes.device.type == "cuda":
         watcher.tell("there is no C compiler, so nothing is compiled, which is slower. Install gcc.")
     sharded = pays_to_shard(initial[0].parameters, processes.world) if plan.sharded is None else plan.sharded
-    trainer = Trainer(recipe, batches, plan.work / direction.value, processes, initial, compiled, sharded)
-    per_nat = 1 / (shards.bytes_per_token * math.log(2))
-    each = trainer.shape.flops_per_token(recipe.positions)
+    return Trainer(recipe, batches, plan.work / direction.value, processes, initial, compiled, sharded)
+
+
+def _train(plan: Plan, trainer: Trainer, shards: Shards, direction: Direction, watcher: Watcher) -> None:
+    each = trainer.shape.flops_per_token(trainer.recipe.positions)
 
     def watch(report: Report) -> None:
-        watcher.trained(direction, report, report.loss * per_nat, report.tokens_per_second * each)
+        watcher.trained(direction, report, shards.bits(report.loss), report.tokens_per_second * each)
 
     trainer.run(plan.budget, watch, watcher.tell)
-    return trainer
 
 
 def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, direction: Direction) -> list[str]:
     """What its user should know about a model that has learned the wrong thing."""
     found: list[str] = []
     if measured.nats - measured.learned > BY_HEART:
+        decay = "" if plan.recipe.weight_decay >= MUCH_DECAY else f", or a --weight-decay of {MUCH_DECAY}"
         found.append(
             f"it knows its text better than other text ({measured.learned:.2f} against {measured.nats:.2f} nats a "
-            "token). More text would help; so may a smaller size, less training, or a --weight-decay of 0.1."
+            f"token). More text would help; so may a smaller size, less training{decay}."
         )
-    if plan.begin_from is not None:
+    if measured.before is not None:
+        if measured.before <= measured.bits:
+            found.append(
+                f"it knows such text no better than before ({measured.before:.3f} bits a byte). Lower --matrix-rate "
+                "and --other-rate, or give it more text and time."
+            )
         windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)
         own, opposite = (trainer.loss_of(rows) for rows in (windows, windows.flip(1)))
         if own > opposite:
@@ -329,7 +339,9 @@ def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, di
     return found
 
 
-def _measure(plan: Plan, trainer: Trainer, shards: Shards, tokenizer: Tokenizer, direction: Direction) -> Measured:
+def _measure(
+    plan: Plan, trainer: Trainer, shards: Shards, tokenizer: Tokenizer, direction: Direction, before: float | None
+) -> Measured:
     nats = trainer.evaluate(shards.held_out[:MEASURED])
     int8: Int8Loss | None = None
     if plan.int8:
@@ -338,7 +350,8 @@ def _measure(plan: Plan, trainer: Trainer, shards: Shards, tokenizer: Tokenizer,
         int8 = int8_loss(trainer.weights(), trainer.shape, windows, device=trainer.device, documents=documents)
     return Measured(
         nats=nats,
-        bits=nats / shards.bytes_per_token / math.log(2),
+        bits=shards.bits(nats),
+        before=before,
         state=trainer.state,
         int8=int8,
         sample=sample(trainer.whole(), tokenizer, direction),

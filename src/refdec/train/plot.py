@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from refdec.errors import ModelError
@@ -14,7 +13,7 @@ COLOURS = {Direction.FORWARD: "#2a6f97", Direction.BACKWARD: "#c8553d"}
 MARKERS = {Direction.FORWARD: ">", Direction.BACKWARD: "<"}
 
 
-def draw(path: Path, found: Mapping[Direction, Measured], bytes_per_token: float) -> None:
+def draw(path: Path, found: Mapping[Direction, Measured], bits: Callable[[float], float]) -> None:
     """Bits a byte of training text against tokens seen; a mark at the end is held-out text."""
     try:
         import matplotlib
@@ -25,12 +24,16 @@ def draw(path: Path, found: Mapping[Direction, Measured], bytes_per_token: float
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 3.2))
-    per_nat = 1 / (bytes_per_token * math.log(2))
     for direction, measured in found.items():
         curve = measured.state.curve
         tokens = [place / 1e6 for place, _ in curve]
-        axes.plot(tokens, [loss * per_nat for _, loss in curve], color=COLOURS[direction], lw=1, label=direction.value)
+        axes.plot(tokens, [bits(loss) for _, loss in curve], color=COLOURS[direction], lw=1, label=direction.value)
         axes.plot(tokens[-1:], [measured.bits], MARKERS[direction], color=COLOURS[direction], label="held-out text")
+        if measured.before is not None:
+            label = "held-out text, before"
+            axes.plot(
+                [0], [measured.before], MARKERS[direction], color=COLOURS[direction], fillstyle="none", label=label
+            )
     lows = [measured.bits for measured in found.values()]
     axes.set(xlabel="tokens seen, millions", ylabel="bits a byte", ylim=(0.8 * min(lows), 2 * max(lows)))
     axes.spines[["top", "right"]].set_visible(False)

@@ -29,7 +29,7 @@ class Recipe(Settings):
     matrix_rate: float = setting(0.02, "learning rate of Muon, for the matrices", low=0, high=10)
     other_rate: float = setting(0.004, "learning rate of AdamW, for embeddings and norms", low=0, high=10)
     momentum: float = setting(0.95, "momentum of Muon", low=0, high=1)
-    weight_decay: float = setting(0.0, "how much matrices shrink, times the learning rate", low=0, high=10)
+    weight_decay: float = setting(0.1, "how much matrices shrink, times the learning rate", low=0, high=10)
     warm_up: float = setting(0.01, "share of the budget in which the rates rise", low=0, high=1)
     decay: float = setting(0.5, "share of the budget, at its end, in which the rates fall to nothing", low=0, high=1)
     documents: bool = setting(False, "attention stays inside a document")
@@ -72,6 +72,10 @@ class Recipe(Settings):
             return done / self.warm_up
         return min(1.0, max(0.0, 1.0 - done) / self.decay) if self.decay else 1.0
 
+    def gentler(self) -> Recipe:
+        """To go on from a pair that can read already."""
+        return self.replace(matrix_rate=GENTLE * self.matrix_rate, other_rate=GENTLE * self.other_rate)
+
     def better_batch(self, steps: int, enough: int) -> int | None:
         """Tokens of a step that would teach more where so few steps fit into a budget; None where it is fine.
 
@@ -84,6 +88,9 @@ class Recipe(Settings):
             steps, found = 2 * steps, found // 2
         return found * self.positions if found < self.sequences else None
 
+
+GENTLE = 0.3
+"""Of the learning rates: with all of them a pair forgets, with a tenth it hardly moves. See docs/training.md."""
 
 CPU_STEP = 4_096
 """Tokens of a step with which a CPU goes on from a model, at most: there a larger one is a matter of minutes."""

@@ -8,6 +8,7 @@ no shards. Knows nothing of directions or of batches.
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -110,8 +111,12 @@ class Shards:
 
     @property
     def bytes_per_token(self) -> float:
-        """Of the held-out text; separators are tokens and have no bytes. Nats a token / this / ln 2: bits a byte."""
+        """Of the held-out text; separators are tokens and have no bytes."""
         return self.held_out_part.bytes / self.held_out_part.tokens
+
+    def bits(self, nats: float) -> float:
+        """A byte, of a loss in nats a token: what can be compared between tokenizers."""
+        return nats / self.bytes_per_token / math.log(2)
 
     def are_of(self, corpus: Corpus, tokenizer: Tokenizer, separator: int | None = None) -> bool:
         """Whether they would come out again: the same tokenizer and settings, files of the same names and sizes."""
