@@ -21,6 +21,7 @@ from refdec.growing import lock
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED
 from refdec.train import loop
+from refdec.train.batches import Ids
 from refdec.train.processes import Processes
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, small_texts
@@ -158,6 +159,22 @@ def test_the_embedded_pair_has_a_name(command: Run, corpus: Path) -> None:
     refused = ("--positions", "1024")  # more than it reads: nothing is trained
     message = refusal(command, "train", str(corpus), "-o", "pair", "--from", "embedded", *refused)
     assert f"The model in {EMBEDDED / 'forward'} reads 512 tokens" in message
+
+
+def test_what_is_measured_takes_no_longer_than_training(
+    command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    real = loop.Trainer.evaluate
+
+    def counted(self: loop.Trainer, stream: Ids) -> float:
+        read.append(len(stream))
+        return real(self, stream)
+
+    monkeypatch.setattr(loop.Trainer, "evaluate", counted)
+    monkeypatch.setattr("refdec.train.pair.CPU_MEASURED", 1)
+    assert command("train", str(corpus), "-o", "pair", "--tokens", "4096", *SMALL)[0] == 0
+    assert read == [65, 65]  # a sequence in each direction
 
 
 def test_models_of_two_shapes_are_not_gone_on_from(command: Run, corpus: Path, small_pair: Path) -> None:

@@ -183,7 +183,9 @@ def test_a_partner_goes_on_from_the_model_itself(command: Run, corpus: str) -> N
     same = ("hidden_size", "num_hidden_layers", "num_key_value_heads", "vocab_size", "tie_word_embeddings")
     assert [config[name] for name in same] == [theirs[name] for name in same]
     assert config["bos_token_id"] == 1
-    assert "| begun from | llama |" in Path("partner/README.md").read_text()
+    card = Path("partner/README.md").read_text()
+    assert "| begun from | llama |" in card
+    assert "matrix_rate 0.02" in card  # all of it: it has to turn round
     load_pair("llama", "partner", device="cpu")
     assert "(a gpt2) is not of the plain Llama layout" in refusal(
         command, "train", corpus, "-o", "other", "--partner-of", "gpt2", "--from", "gpt2"

@@ -46,8 +46,8 @@ from refdec.train.tokenizer import SAMPLE, load_tokenizer, start_of, train_token
 FEW_WINDOWS = 64
 """Held-out sequences for what need not be measured on all of them: what int8 costs, which way a model reads."""
 
-MEASURED = 1 << 20
-"""Tokens of held-out text that are read at the end, at most: on two cores a minute for the smallest size."""
+MEASURED, CPU_MEASURED = 1 << 20, 1 << 42
+"""Tokens of held-out text that are read to measure with, at most; on a CPU, that times parameters, about a minute."""
 
 BY_HEART = 0.2
 """Nats a token by which held-out text is harder than training text, before that is told."""
@@ -153,7 +153,7 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
     for direction in plan.directions:
         watcher.stage(f"{direction.value}: getting ready")
         trainer = _trainer(plan, recipe, shards, direction, initial[direction], processes, watcher)
-        before = None if plan.begin_from is None else shards.bits(trainer.evaluate(shards.held_out[:MEASURED]))
+        before = None if plan.begin_from is None else shards.bits(_held_out_loss(trainer, shards))
         _train(plan, trainer, shards, direction, watcher)
         watcher.stage(f"{direction.value}: measuring")
         weights[direction] = trainer.weights()
@@ -339,10 +339,17 @@ def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, di
     return found
 
 
+def _held_out_loss(trainer: Trainer, shards: Shards) -> float:
+    """Nats a token."""
+    on_cpu = trainer.device.type == "cpu"
+    most = min(MEASURED, CPU_MEASURED // trainer.shape.parameters) if on_cpu else MEASURED
+    return trainer.evaluate(shards.held_out[: max(most, trainer.recipe.positions + 1)])
+
+
 def _measure(
     plan: Plan, trainer: Trainer, shards: Shards, tokenizer: Tokenizer, direction: Direction, before: float | None
 ) -> Measured:
-    nats = trainer.evaluate(shards.held_out[:MEASURED])
+    nats = _held_out_loss(trainer, shards)
     int8: Int8Loss | None = None
     if plan.int8:
         windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)

@@ -90,7 +90,7 @@ class Recipe(Settings):
 
 
 GENTLE = 0.3
-"""Of the learning rates: with all of them a pair forgets, with a tenth it hardly moves. See docs/training.md."""
+"""Of the learning rates, for a pair that goes on: with all or a tenth of them it learns less. See docs/training.md."""
 
 CPU_STEP = 4_096
 """Tokens of a step with which a CPU goes on from a model, at most: there a larger one is a matter of minutes."""
