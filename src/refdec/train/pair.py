@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+import torch
 from tokenizers import Tokenizer
 
 from refdec.errors import InputError
@@ -43,11 +44,11 @@ from refdec.train.sharding import pays_to_shard
 from refdec.train.shards import Shards, write_shards
 from refdec.train.tokenizer import SAMPLE, load_tokenizer, start_of, train_tokenizer
 
-FEW_WINDOWS = 64
-"""Held-out sequences for what need not be measured on all of them: what int8 costs, which way a model reads."""
+MEASURED, CPU_MEASURED = 1 << 20, 1 << 41
+"""Tokens of held-out text to measure with, at most; on a CPU, that times parameters: half a minute on two cores."""
 
-MEASURED, CPU_MEASURED = 1 << 20, 1 << 42
-"""Tokens of held-out text that are read to measure with, at most; on a CPU, that times parameters, about a minute."""
+FEW_WINDOWS, FEW = 64, 1 / 8
+"""Sequences, or the share of those tokens, for what needs fewer: what int8 costs, which way a model reads."""
 
 BY_HEART = 0.2
 """Nats a token by which held-out text is harder than training text, before that is told."""
@@ -329,7 +330,7 @@ def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, di
                 f"it knows such text no better than before ({measured.before:.3f} bits a byte). Lower --matrix-rate "
                 "and --other-rate, or give it more text and time."
             )
-        windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)
+        windows = _few_windows(trainer, shards, direction)
         own, opposite = (trainer.loss_of(rows) for rows in (windows, windows.flip(1)))
         if own > opposite:
             found.append(
@@ -339,11 +340,21 @@ def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, di
     return found
 
 
+def _measurable(trainer: Trainer) -> int:
+    """Tokens that can be read without long waiting."""
+    on_cpu = trainer.device.type == "cpu"
+    return min(MEASURED, CPU_MEASURED // trainer.shape.parameters) if on_cpu else MEASURED
+
+
 def _held_out_loss(trainer: Trainer, shards: Shards) -> float:
     """Nats a token."""
-    on_cpu = trainer.device.type == "cpu"
-    most = min(MEASURED, CPU_MEASURED // trainer.shape.parameters) if on_cpu else MEASURED
-    return trainer.evaluate(shards.held_out[: max(most, trainer.recipe.positions + 1)])
+    return trainer.evaluate(shards.held_out[: max(_measurable(trainer), trainer.recipe.positions + 1)])
+
+
+def _few_windows(trainer: Trainer, shards: Shards, direction: Direction) -> torch.Tensor:
+    length = trainer.recipe.positions
+    fitting = int(FEW * _measurable(trainer)) // length
+    return windows_of(shards.held_out, direction, length, max(1, min(FEW_WINDOWS, fitting)))
 
 
 def _measure(
@@ -352,7 +363,7 @@ def _measure(
     nats = _held_out_loss(trainer, shards)
     int8: Int8Loss | None = None
     if plan.int8:
-        windows = windows_of(shards.held_out, direction, trainer.recipe.positions, FEW_WINDOWS)
+        windows = _few_windows(trainer, shards, direction)
         documents = trainer.recipe.documents
         int8 = int8_loss(trainer.weights(), trainer.shape, windows, device=trainer.device, documents=documents)
     return Measured(
