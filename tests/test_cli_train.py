@@ -172,7 +172,7 @@ def test_what_is_measured_takes_no_longer_than_training(
         return real(self, stream)
 
     monkeypatch.setattr(loop.Trainer, "evaluate", counted)
-    monkeypatch.setattr("refdec.train.pair.CPU_MEASURED", 1)
+    monkeypatch.setattr("refdec.train.measuring.CPU_MEASURED", 1)
     assert command("train", str(corpus), "-o", "pair", "--tokens", "4096", *SMALL)[0] == 0
     assert read == [65, 65]  # a sequence in each direction
 

@@ -24,6 +24,15 @@ SIZE = "5m"
 EMBEDDED = "embedded"
 
 
+def _named_pair(_context: click.Context, _option: click.Parameter, place: Path | None) -> Path | None:
+    """The embedded pair by its name, unless there is a directory of that name."""
+    if place != Path(EMBEDDED) or place.exists():
+        return place
+    from refdec.lm import pair
+
+    return pair.EMBEDDED
+
+
 @click.command("train", short_help="Make a pair of models from plain text.")
 @click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
 @click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory of what is made")
@@ -31,7 +40,7 @@ EMBEDDED = "embedded"
               help=f"of a model, by its parameters [default: {SIZE}; with --from, the nearest]")  # fmt: skip
 @click.option("--minutes", type=float, help=f"of training, in all [default: {MINUTES:g}]")
 @click.option("--tokens", type=click.IntRange(1), help="seen by each direction, instead of --minutes")
-@click.option("--from", "begin_from", type=FILE, metavar="PAIR",
+@click.option("--from", "begin_from", type=FILE, metavar="PAIR", callback=_named_pair,
               help=f"go on from a pair, a directory or the word {EMBEDDED}, with {GENTLE} of the rates; "
                    "for a partner, from a model")  # fmt: skip
 @click.option(
@@ -78,10 +87,6 @@ def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
 
 
 def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
-    if options["begin_from"] == Path(EMBEDDED) and not options["begin_from"].exists():
-        from refdec.lm.pair import EMBEDDED as PLACE
-
-        options["begin_from"] = PLACE
     recipe = _recipe(options)
     if options["minutes"] is not None and options["tokens"] is not None:
         raise InputError("--minutes and --tokens were both given. Choose one.")

@@ -4,42 +4,17 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import torch
 
 import refdec
 from refdec.lm.direction import Direction
-from refdec.train.export import Int8Loss
-from refdec.train.loop import State
+from refdec.train.measuring import Measured
 from refdec.train.model import Shape
 from refdec.train.recipe import SHAPE, Recipe
 from refdec.train.shards import Shards
 
 PAIR = "a forward and a backward language model"
-LAST = 20  # points of the curve that tell what the training text costs at the end
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What one direction reached."""
-
-    nats: float  # a token of held-out text
-    bits: float  # a byte of it
-    before: float | None  # the same of the model that was gone on from
-    state: State
-    int8: Int8Loss | None  # where it is stored so
-    sample: str
-
-    def __str__(self) -> str:
-        before = "" if self.before is None else f" (before {self.before:.3f})"
-        return f"{self.bits:.3f} bits a byte{before}, {self.nats:.3f} nats a token"
-
-    @property
-    def learned(self) -> float:
-        """Nats a token of the training text, over the last steps."""
-        last = [loss for _, loss in self.state.curve[-LAST:]]
-        return sum(last) / len(last)
 
 
 def card(

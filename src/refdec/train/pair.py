@@ -13,48 +13,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
-from tokenizers import Tokenizer
-
 from refdec.errors import InputError
 from refdec.files import write_whole
 from refdec.growing import lock
 from refdec.lm.direction import Direction
 from refdec.lm.files import verify_checksums
 from refdec.lm.tokens import Tokens
-from refdec.train.batches import Batches, windows_of
-from refdec.train.card import Measured, card
+from refdec.train.batches import Batches
+from refdec.train.card import card
 from refdec.train.cleaning import Counts
 from refdec.train.corpus import Corpus
-from refdec.train.export import (
-    Int8Loss,
-    check_exportable,
-    export_models,
-    initial_shape,
-    int8_loss,
-    load_initial,
-    tokens_of,
-)
+from refdec.train.export import check_exportable, export_models, initial_shape, load_initial, tokens_of
 from refdec.train.hardware import free_memory, pays_to_compile
 from refdec.train.loop import Initial, Report, Trainer
+from refdec.train.measuring import Measured, doubts, held_out_loss, measure
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
-from refdec.train.samples import sample
 from refdec.train.sharding import pays_to_shard
 from refdec.train.shards import Shards, write_shards
 from refdec.train.tokenizer import SAMPLE, load_tokenizer, start_of, train_tokenizer
-
-MEASURED, CPU_MEASURED = 1 << 20, 1 << 41
-"""Tokens of held-out text to measure with, at most; on a CPU, that times parameters: half a minute on two cores."""
-
-FEW_WINDOWS, FEW = 64, 1 / 8
-"""Sequences, or the share of those tokens, for what needs fewer: what int8 costs, which way a model reads."""
-
-BY_HEART = 0.2
-"""Nats a token by which held-out text is harder than training text, before that is told."""
-
-MUCH_DECAY = 0.2
-"""Weight decay above which there is no gain, even where a text is read six times. See docs/training.md."""
 
 
 @dataclass(frozen=True)
@@ -154,14 +131,14 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
     for direction in plan.directions:
         watcher.stage(f"{direction.value}: getting ready")
         trainer = _trainer(plan, recipe, shards, direction, initial[direction], processes, watcher)
-        before = None if plan.begin_from is None else shards.bits(_held_out_loss(trainer, shards))
+        before = None if plan.begin_from is None else shards.bits(held_out_loss(trainer, shards))
         _train(plan, trainer, shards, direction, watcher)
         watcher.stage(f"{direction.value}: measuring")
         weights[direction] = trainer.weights()
-        found[direction] = _measure(plan, trainer, shards, tokenizer, direction, before)
+        found[direction] = measure(trainer, weights[direction], shards, tokenizer, direction, before, int8=plan.int8)
         shape = trainer.shape
         watcher.tell(f"{direction.value}: {found[direction]} of held-out text. {found[direction].sample}")
-        for doubt in _doubts(plan, trainer, found[direction], shards, direction):
+        for doubt in doubts(trainer, found[direction], shards, direction):
             watcher.tell(f"{direction.value}: {doubt}")
         del trainer  # the next one needs its room
         free_memory(processes.device)
@@ -313,64 +290,3 @@ def _train(plan: Plan, trainer: Trainer, shards: Shards, direction: Direction, w
         watcher.trained(direction, report, shards.bits(report.loss), report.tokens_per_second * each)
 
     trainer.run(plan.budget, watch, watcher.tell)
-
-
-def _doubts(plan: Plan, trainer: Trainer, measured: Measured, shards: Shards, direction: Direction) -> list[str]:
-    """What its user should know about a model that has learned the wrong thing."""
-    found: list[str] = []
-    if measured.nats - measured.learned > BY_HEART:
-        decay = "" if plan.recipe.weight_decay >= MUCH_DECAY else f", or a --weight-decay of {MUCH_DECAY}"
-        found.append(
-            f"it knows its text better than other text ({measured.learned:.2f} against {measured.nats:.2f} nats a "
-            f"token). More text would help; so may a smaller size, less training{decay}."
-        )
-    if measured.before is not None:
-        if measured.before <= measured.bits:
-            found.append(
-                f"it knows such text no better than before ({measured.before:.3f} bits a byte). Lower --matrix-rate "
-                "and --other-rate, or give it more text and time."
-            )
-        windows = _few_windows(trainer, shards, direction)
-        own, opposite = (trainer.loss_of(rows) for rows in (windows, windows.flip(1)))
-        if own > opposite:
-            found.append(
-                f"it still finds text less surprising the other way round ({opposite:.2f} against {own:.2f} nats a "
-                "token), as the model did that it was begun from. Train it longer."
-            )
-    return found
-
-
-def _measurable(trainer: Trainer) -> int:
-    """Tokens that can be read without long waiting."""
-    on_cpu = trainer.device.type == "cpu"
-    return min(MEASURED, CPU_MEASURED // trainer.shape.parameters) if on_cpu else MEASURED
-
-
-def _held_out_loss(trainer: Trainer, shards: Shards) -> float:
-    """Nats a token."""
-    return trainer.evaluate(shards.held_out[: max(_measurable(trainer), trainer.recipe.positions + 1)])
-
-
-def _few_windows(trainer: Trainer, shards: Shards, direction: Direction) -> torch.Tensor:
-    length = trainer.recipe.positions
-    fitting = int(FEW * _measurable(trainer)) // length
-    return windows_of(shards.held_out, direction, length, max(1, min(FEW_WINDOWS, fitting)))
-
-
-def _measure(
-    plan: Plan, trainer: Trainer, shards: Shards, tokenizer: Tokenizer, direction: Direction, before: float | None
-) -> Measured:
-    nats = _held_out_loss(trainer, shards)
-    int8: Int8Loss | None = None
-    if plan.int8:
-        windows = _few_windows(trainer, shards, direction)
-        documents = trainer.recipe.documents
-        int8 = int8_loss(trainer.weights(), trainer.shape, windows, device=trainer.device, documents=documents)
-    return Measured(
-        nats=nats,
-        bits=shards.bits(nats),
-        before=before,
-        state=trainer.state,
-        int8=int8,
-        sample=sample(trainer.whole(), tokenizer, direction),
-    )

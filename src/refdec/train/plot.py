@@ -7,7 +7,7 @@ from pathlib import Path
 
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
-from refdec.train.card import Measured
+from refdec.train.measuring import Measured
 
 COLOURS = {Direction.FORWARD: "#2a6f97", Direction.BACKWARD: "#c8553d"}
 MARKERS = {Direction.FORWARD: ">", Direction.BACKWARD: "<"}
