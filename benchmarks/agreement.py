@@ -25,9 +25,9 @@ from refdec.reflect.schedule import run, together
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import both_sides
 from refdec.reflect.workers import Observation, observers
-from refdec.signature import signature
 from refdec.tasks import ranking
 from refdec.tasks.describe import prepare
+from refdec.tasks.signature import signature
 
 FLOORS = (0, 20, 30, 45)
 

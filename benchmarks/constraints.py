@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.outputs import Row, begin, part_of, read_rows, shard_arguments, write_rows
 from refdec import Constraints, ParaphraseResult, ParaphraseSettings
-from refdec.signature import signature
+from refdec.tasks.signature import signature
 
 KEPT = Constraints(automatic=("numbers", "names", "placeholders"))
 PLACEHOLDERS = ("{item}", "{name}", "<b>", "%s")

@@ -21,8 +21,8 @@ from refdec.evaluate.outputs import OutputFile
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.sample import Sampling, sample
 from refdec.reflect.side import FramedIds, Side
-from refdec.signature import signature
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed
+from refdec.tasks.signature import signature
 
 ATTEMPTS = 8
 """Samples of the forward model; the first with a whole sentence counts."""

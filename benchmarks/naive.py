@@ -18,12 +18,12 @@ from tokenizers import Tokenizer
 from transformers import DynamicCache, PreTrainedModel
 
 from refdec.lm.direction import Direction
-from refdec.lm.files import load_model
+from refdec.lm.model_files import load_model
 from refdec.lm.tokens import Tokens
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.extract import extract
 from refdec.tasks.frame import FRAMES, Frame
-from refdec.tasks.text import clean
+from refdec.text.cleaning import clean
 
 PHASES = ("contexts", "weights", "generation", "scoring")
 RATE, STEPS = 0.1, 160  # of Adam, as the authors have them

@@ -19,8 +19,8 @@ from refdec import Pair, ParaphraseSettings, RewriteSettings
 from refdec.reflect.schedule import run
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import Side
-from refdec.signature import signature
 from refdec.tasks.rewrite import split_document
+from refdec.tasks.signature import signature
 
 DOCUMENTS = (
     "He walked along the river for an hour. [[Then he sat down on the bank.]] The water was very calm.",

@@ -32,7 +32,7 @@ from refdec import ParaphraseSettings, Reflector, load_pair
 from refdec.lm.cost import Work
 from refdec.lm.pair import EMBEDDED
 from refdec.reflect.workers import Observation, observers
-from refdec.signature import signature
+from refdec.tasks.signature import signature
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from refdec import growing
-from refdec.batch import jsonl_format, parts, worker
+from refdec.batch import parts, worker
 from refdec.batch.item import Item, Outcome, digest
 from refdec.batch.job import Job
 from refdec.batch.manifest import Manifest
@@ -22,8 +21,9 @@ from refdec.batch.table import Table
 from refdec.batch.tasks import ParaphraseRows
 from refdec.batch.todo import Todo
 from refdec.errors import InputError
-from refdec.signature import signature
+from refdec.files import growing, jsonl_format
 from refdec.tasks import describe, yardstick
+from refdec.tasks.signature import signature
 from tests.conftest import Run, refusal
 from tests.small_pair import SMALL_SETTINGS, small_texts
 

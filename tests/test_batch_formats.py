@@ -30,10 +30,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from refdec.batch import csv_format, formats, parquet_format
-from refdec.batch.columns import Column
-from refdec.batch.formats import FORMATS, Look, format_of, read, writer
 from refdec.errors import InputError, ModelError
+from refdec.files import csv_format, formats, parquet_format
+from refdec.files.columns import Column
+from refdec.files.formats import FORMATS, Look, format_of, read, writer
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

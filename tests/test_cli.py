@@ -15,9 +15,9 @@ import click
 import pytest
 
 from refdec import Reflector
-from refdec.choice import nothing_left
 from refdec.cli.batch import batch_command
 from refdec.cli.main import commands
+from refdec.tasks.choice import nothing_left
 from refdec.tasks.paraphrase import paraphrase
 from tests.conftest import TINY_OPTIONS, Run, refdec_process, refusal
 from tests.example_files import write_example_files
@@ -155,7 +155,7 @@ def test_kept_and_avoided_words(run: Run) -> None:
 def test_nothing_that_satisfies_the_constraints_is_said_with_the_reason(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("refdec.constraints.Constraints.failures", lambda *_: ["lacks 'iPhone'"])
+    monkeypatch.setattr("refdec.tasks.constraints.Constraints.failures", lambda *_: ["lacks 'iPhone'"])
     arguments = ["paraphrase", "--keep", "iPhone", "The iPhone is new."]
     code, out, _ = run(*arguments, "--json")
     line = json.loads(out)

@@ -11,11 +11,11 @@ import pytest
 from rich.console import Console
 
 from refdec import Pair, Paraphrase, ParaphraseResult
-from refdec.choice import Wanted, choose, percent
 from refdec.cli.choose import explained
 from refdec.cli.render import show_results
-from refdec.confidence import check_calibrated
 from refdec.errors import SettingsError
+from refdec.tasks.choice import Wanted, choose, percent
+from refdec.tasks.confidence import check_calibrated
 from tests.conftest import Run, refusal
 
 OPTIONS: dict[str, Any] = {"novelty": None, "front": False, "top": 5, "confidence": None}

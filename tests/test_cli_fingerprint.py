@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from refdec import Fingerprint, Reflector
-from refdec.files import write_whole
+from refdec.files.whole import write_whole
 from tests.conftest import TINY, Run, refusal
 
 TEXT = "The train was late."

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from refdec import Filling, InfillResult, Reflector
-from refdec.choice import Wanted, choose_fillings
+from refdec.tasks.choice import Wanted, choose_fillings
 from tests.conftest import Run, refusal
 
 LEFT, RIGHT = "She missed the bus.", "She was late for work."

@@ -72,7 +72,7 @@ def test_apply_prints_the_document_and_nothing_else(run: Run, int8_reflector: Re
 
 
 def test_apply_says_where_there_is_nothing_to_apply(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refdec.constraints.Constraints.failures", lambda *_: ["says 'late'"])
+    monkeypatch.setattr("refdec.tasks.constraints.Constraints.failures", lambda *_: ["says 'late'"])
     code, out, err = run("rewrite", "--apply", "--avoid", "late", MARKED)
     assert (code, out) == (1, "")
     assert err.startswith("refdec: None of ")

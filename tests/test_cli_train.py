@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from refdec import Reflector, load_pair
 from refdec.cli.train import _Told
-from refdec.growing import lock
+from refdec.files.growing import lock
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED
 from refdec.train import loop

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refdec import Pair, Paraphrase, ParaphraseResult, ParaphraseSettings, Reflector
-from refdec.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features, with_confidence
 from refdec.errors import InputError
 from refdec.evaluate import confidence as fitting
 from refdec.evaluate.confidence import (
@@ -32,6 +31,7 @@ from refdec.evaluate.confidence import (
     gather,
     precision_at,
 )
+from refdec.tasks.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features, with_confidence
 from tests.conftest import TINY
 
 SOURCE = "How do I learn to cook rice?"

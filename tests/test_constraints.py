@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from refdec import Constraints, InputError
-from refdec.constraints import FINDERS, NONE, names, numbers, placeholders
+from refdec.tasks.constraints import FINDERS, NONE, names, numbers, placeholders
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ from refdec.metrics.ibleu import corpus_ibleu
 from refdec.metrics.novelty import corpus_novelty
 from refdec.metrics.rouge import corpus_rouge_l
 from refdec.metrics.sari import corpus_sari
-from refdec.metrics.words import words
+from refdec.text.words import words
 
 PLAIN = [
     "sari",

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from refdec import growing
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.outputs import OutputFile, matched, read_outputs
+from refdec.files import growing
 
 IDS = [f"row-{number}" for number in range(6)]
 SIGNATURE = "refdec:0.1|task:paraphrase|contexts:80|seed:0|device:cpu"

@@ -10,8 +10,7 @@ import pytest
 from rich.console import Console
 
 from refdec.cli.explain import show_explanation
-from refdec.explanation import Explanation, Reason, Token
-from refdec.results import Context
+from refdec.results import Context, Explanation, Reason, Token
 from tests.test_page import explanation
 
 

@@ -10,11 +10,12 @@ import pytest
 from refdec import Constraints, InfillResult, InfillSettings, InputError, Reflector
 from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
-from refdec.metrics.overlap import copies
-from refdec.metrics.words import bare_words, stem
 from refdec.reflect import reference
 from refdec.tasks.infill import split_blanks
-from refdec.tasks.sentences import split_sentences
+from refdec.text.overlap import copies
+from refdec.text.sentences import split_sentences
+from refdec.text.stems import stem
+from refdec.text.words import bare_words
 
 SMALL: dict[str, Any] = {"contexts": 4, "context_tokens": 6, "kept_contexts": 2, "samples": 4, "tokens": 12}
 SETTINGS = InfillSettings(**SMALL)

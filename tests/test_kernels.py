@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from refdec.lm.shared import Prefix, SharedRows, Tail
+from refdec.lm.prefix_cache import Prefix, SharedRows, Tail
 from refdec.reflect import reference
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"

@@ -17,7 +17,7 @@ from refdec.metrics import similarity
 from refdec.metrics.bleu import corpus_bleu, sentence_bleu
 from refdec.metrics.novelty import corpus_novelty, novelty
 from refdec.metrics.sari import corpus_sari, sari
-from refdec.metrics.words import words
+from refdec.text.words import words
 
 
 def test_words_are_lower_case_and_punctuation_stands_alone() -> None:

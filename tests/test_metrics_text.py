@@ -26,10 +26,10 @@ from refdec.metrics.diversity import distinct, repeats_a_sentence, self_bleu
 from refdec.metrics.fleiss import fleiss_kappa
 from refdec.metrics.kendall import kendall_like, tau_interval, tau_significance
 from refdec.metrics.meteor import corpus_meteor
-from refdec.metrics.overlap import copied_share, copies
 from refdec.metrics.rouge import corpus_rouge_l, rouge_l, rouge_rows
 from refdec.metrics.spearman import ranks, spearman, spearman_interval
-from refdec.metrics.words import bare_words
+from refdec.text.overlap import copied_share, copies
+from refdec.text.words import bare_words
 
 
 def _why_no_meteor() -> str:

@@ -21,7 +21,7 @@ from benchmarks.german.writer import corpus
 from benchmarks.own_language import NO_LOSS, is_on_topic, passages, says_the_same, tells_the_event, topics_of, trios
 
 from refdec import Fingerprint, ParaphraseResult, Reflector, load_pair
-from refdec.tasks.sentences import split_sentences
+from refdec.text.sentences import split_sentences
 from tests.conftest import Run, refdec_process
 
 TOPICS = ("Kochen", "Bahnreise", "Hund", "Arzt")

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from refdec.errors import InputError, ModelError
-from refdec.packed import PACKED, DamagedError, is_packed, open_packed, open_packing
+from refdec.files.packed import PACKED, DamagedError, is_packed, open_packed, open_packing
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

@@ -8,9 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from refdec.explanation import Explanation, Reason, Token
 from refdec.page import page
-from refdec.results import Context
+from refdec.results import Context, Explanation, Reason, Token
 
 VOID = {"meta", "input", "br", "hr", "img", "link"}
 SOURCE = "Is it worth learning a second language?"

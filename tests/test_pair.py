@@ -19,8 +19,8 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 from refdec import Direction, ModelError, Pair, load_pair
 from refdec.lm.common import next_logprobs
-from refdec.lm.files import load_model, verify_checksums
 from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.model_files import load_model, verify_checksums
 from refdec.lm.pair import EMBEDDED, PROBE, loss
 from refdec.lm.tokens import Tokens
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from refdec import Reflector
-from refdec.metrics.overlap import copied_share
-from refdec.tasks.quoting import quoting
+from refdec.text.overlap import copied_share
+from refdec.text.quoting import quoting
 
 SOURCE = "What should I do with my old car?"
 

@@ -10,8 +10,8 @@ from refdec import InputError, Pair, ParaphraseSettings
 from refdec.tasks.describe import prepare
 from refdec.tasks.extract import extract, is_well_formed
 from refdec.tasks.frame import FRAMES
-from refdec.tasks.sentences import split_sentences
-from refdec.tasks.text import clean
+from refdec.text.cleaning import clean
+from refdec.text.sentences import split_sentences
 
 QUOTED, NONE, PARAGRAPH = FRAMES["quoted"], FRAMES["none"], FRAMES["paragraph"]
 

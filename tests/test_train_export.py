@@ -19,8 +19,8 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM, AutoTokenizer, GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from refdec import Direction, InputError, ModelError, load_pair
-from refdec.lm.files import verify_checksums
 from refdec.lm.linear import Stored
+from refdec.lm.model_files import verify_checksums
 from refdec.lm.pair import EMBEDDED, PROBE, loss
 from refdec.train import export
 from refdec.train.export import check_exportable, export_models, int8_loss, load_initial

@@ -27,7 +27,7 @@ from transformers import (
 
 from refdec import Direction, InputError, ModelError, Reflector, load_pair
 from refdec.errors import SettingsError
-from refdec.lm.files import verify_checksums
+from refdec.lm.model_files import verify_checksums
 from refdec.lm.tokens import Tokens
 from refdec.train import pair as making
 from refdec.train.export import export_models, tokens_of

@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from refdec.batch.job import Models
     from refdec.batch.mapper import Mapper
-    from refdec.constraints import Constraints
     from refdec.errors import InputError, ModelError, RefdecError, SettingsError
-    from refdec.explanation import Explanation
-    from refdec.fingerprint import Fingerprint
     from refdec.lm.direction import Direction
     from refdec.lm.pair import Pair, load_pair
     from refdec.page import page
     from refdec.results import (
         Context,
+        Explanation,
         Filling,
         InfillResult,
         Paraphrase,
@@ -32,6 +30,8 @@ if TYPE_CHECKING:
         RewriteSettings,
         ScoreSettings,
     )
+    from refdec.tasks.constraints import Constraints
+    from refdec.tasks.fingerprint import Fingerprint
     from refdec.tasks.reflector import Reflector
 
 __version__ = "0.1.0"
@@ -39,14 +39,22 @@ __version__ = "0.1.0"
 _HOMES = {
     "batch.job": ("Models",),
     "batch.mapper": ("Mapper",),
-    "constraints": ("Constraints",),
+    "tasks.constraints": ("Constraints",),
     "errors": ("InputError", "ModelError", "RefdecError", "SettingsError"),
-    "explanation": ("Explanation",),
-    "fingerprint": ("Fingerprint",),
+    "tasks.fingerprint": ("Fingerprint",),
     "lm.direction": ("Direction",),
     "lm.pair": ("Pair", "load_pair"),
     "page": ("page",),
-    "results": ("Context", "Filling", "InfillResult", "Paraphrase", "ParaphraseResult", "RewriteResult", "Score"),
+    "results": (
+        "Context",
+        "Explanation",
+        "Filling",
+        "InfillResult",
+        "Paraphrase",
+        "ParaphraseResult",
+        "RewriteResult",
+        "Score",
+    ),
     "settings": (
         "PRESETS",
         "FingerprintSettings",

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from refdec.batch.columns import Column
 from refdec.batch.item import Item, digest
-from refdec.batch.row import Row
 from refdec.batch.tasks import RowTask, task_named
-from refdec.choice import Wanted
-from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError, SettingsError
-from refdec.fingerprint import Fingerprint
+from refdec.files.columns import Column
+from refdec.files.row import Row
 from refdec.settings import FingerprintSettings, resolve
+from refdec.tasks.choice import Wanted
+from refdec.tasks.constraints import NONE, Constraints
+from refdec.tasks.fingerprint import Fingerprint
 
 if TYPE_CHECKING:
     from refdec.tasks.reflector import Reflector

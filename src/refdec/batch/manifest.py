@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from refdec.errors import InputError
-from refdec.files import write_whole
-from refdec.growing import SECONDS
+from refdec.files.growing import SECONDS
+from refdec.files.whole import write_whole
 
 FORMAT = "refdec-batch"
 VERSION = 1

@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
-from refdec.batch.columns import Column
 from refdec.batch.job import EMBEDDED, Job, Models
-from refdec.batch.row import Row
 from refdec.batch.stream import stream
 from refdec.batch.tasks import task_named
 from refdec.batch.worker import Worker
-from refdec.choice import Wanted
 from refdec.errors import InputError
+from refdec.files.columns import Column
+from refdec.files.row import Row
 from refdec.lm.pair import choose_device
 from refdec.settings import FingerprintSettings
+from refdec.tasks.choice import Wanted
 from refdec.tasks.reflector import Reflector
 
 if hasattr(os, "register_at_fork"):

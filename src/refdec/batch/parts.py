@@ -18,7 +18,7 @@ from typing import IO, Any, Self
 from refdec.batch.item import Outcome
 from refdec.batch.manifest import Manifest
 from refdec.errors import InputError
-from refdec.growing import GrowingFile, lock
+from refdec.files.growing import GrowingFile, lock
 
 ROWS = 10_000
 """Of a part. One at a time is held in memory."""

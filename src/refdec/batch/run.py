@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refdec.batch import formats
-from refdec.batch.columns import Column
 from refdec.batch.item import Item, Outcome
 from refdec.batch.job import Job
 from refdec.batch.manifest import Manifest
 from refdec.batch.parts import Done, Parts, discard
-from refdec.batch.row import Row
 from refdec.batch.table import Table
 from refdec.batch.todo import Todo, changed
 from refdec.errors import InputError
-from refdec.files import check_writable, write_whole
+from refdec.files import formats
+from refdec.files.columns import Column
+from refdec.files.row import Row
+from refdec.files.whole import check_writable, write_whole
 
 Watch = Callable[[Outcome], None]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 
 from refdec.batch.item import Item, Outcome
 from refdec.batch.job import Job
-from refdec.batch.row import Row
 from refdec.batch.worker import Worker
+from refdec.files.row import Row
 
 
 def stream(

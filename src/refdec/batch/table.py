@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from refdec.batch import formats
-from refdec.batch.row import Row
 from refdec.errors import InputError
+from refdec.files import formats
+from refdec.files.row import Row
 
 Stamp = tuple[int, int, int]
 EVERY = 1_000

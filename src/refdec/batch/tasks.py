@@ -10,11 +10,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
-from refdec.batch.columns import Column
-from refdec.choice import Wanted, choose, choose_fillings
-from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError, SettingsError
-from refdec.fingerprint import Fingerprint
+from refdec.files.columns import Column
 from refdec.lm.pair import Pair
 from refdec.results import InfillResult, ParaphraseResult
 from refdec.settings import (
@@ -25,6 +22,9 @@ from refdec.settings import (
     ScoreSettings,
     did_you_mean,
 )
+from refdec.tasks.choice import Wanted, choose, choose_fillings
+from refdec.tasks.constraints import NONE, Constraints
+from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.infill import infill, split_blanks
 from refdec.tasks.paraphrase import paraphrase
 from refdec.tasks.rewrite import rewrite, split_document

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from refdec.batch.item import Item, Outcome
 from refdec.batch.job import Job
-from refdec.confidence import check_calibrated
 from refdec.errors import ModelError, RefdecError
 from refdec.reflect.schedule import run_all
-from refdec.signature import signature
+from refdec.tasks.confidence import check_calibrated
 from refdec.tasks.reflector import Reflector
+from refdec.tasks.signature import signature
 
 IN_A_ROW = 5
 """Rows one after the other that may fail for a reason that nobody foresaw. Then it is not the rows."""

@@ -24,7 +24,6 @@ from refdec.cli.options import (
     together,
 )
 from refdec.errors import InputError
-from refdec.fingerprint import Fingerprint
 from refdec.settings import (
     FingerprintSettings,
     InfillSettings,
@@ -32,6 +31,7 @@ from refdec.settings import (
     RewriteSettings,
     ScoreSettings,
 )
+from refdec.tasks.fingerprint import Fingerprint
 
 STANDARD = "-"
 FORMATS = ("text", "jsonl", "csv", "tsv", "parquet")

@@ -13,14 +13,11 @@ from typing import Any
 
 import click
 
-from refdec.batch import formats, local_engine
-from refdec.batch.columns import Column
+from refdec.batch import local_engine
 from refdec.batch.estimate import Estimate, estimate
-from refdec.batch.formats import Look
 from refdec.batch.item import Outcome
 from refdec.batch.job import BEST, Job, Models
 from refdec.batch.parts import Done, Parts, discard
-from refdec.batch.row import Row
 from refdec.batch.run import Output, Summary, begin, finish, finished, work
 from refdec.batch.spool import spool
 from refdec.batch.stream import stream
@@ -31,12 +28,16 @@ from refdec.cli.bar import Bar
 from refdec.cli.choose import wanted
 from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import time_text
-from refdec.constraints import NONE
 from refdec.errors import InputError
-from refdec.files import check_writable
-from refdec.fingerprint import Fingerprint
+from refdec.files import formats
+from refdec.files.columns import Column
+from refdec.files.formats import Look
+from refdec.files.row import Row
+from refdec.files.whole import check_writable
 from refdec.lm.pair import choose_device
 from refdec.settings import FingerprintSettings, ScoreSettings
+from refdec.tasks.constraints import NONE
+from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.reflector import INPUTS_AT_ONCE
 
 STANDARD = "-"

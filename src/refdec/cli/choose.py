@@ -8,9 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from refdec.choice import Wanted
-from refdec.explanation import Explanation
-from refdec.results import Filling, Paraphrase
+from refdec.results import Explanation, Filling, Paraphrase
+from refdec.tasks.choice import Wanted
 
 
 def wanted(options: dict[str, Any]) -> Wanted:

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from refdec.explanation import Explanation, Reason
-from refdec.results import Context
+from refdec.results import Context, Explanation, Reason
 
 # Below these many nats a token looks like this. Boldness and reversal are there for those who see no colours.
 SURPRISES = ((3.0, ""), (6.0, "magenta"), (10.0, "bold magenta"), (float("inf"), "bold reverse magenta"))

@@ -18,9 +18,9 @@ from refdec.cli.options import (
     setting_options,
 )
 from refdec.cli.work import Work
-from refdec.files import check_writable, write_whole
+from refdec.files.whole import check_writable, write_whole
 from refdec.settings import FingerprintSettings, ParaphraseSettings, ScoreSettings
-from refdec.tasks.text import clean
+from refdec.text.cleaning import clean
 
 EXAMPLE = 'refdec fingerprint "How do I learn to cook?" -o cook.json'
 KINDS: dict[str, type[FingerprintSettings]] = {kind.task: kind for kind in (ParaphraseSettings, ScoreSettings)}

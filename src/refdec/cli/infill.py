@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.choice import choose_fillings
 from refdec.cli.choose import explained, shown, wanted
 from refdec.cli.inputs import texts_from
 from refdec.cli.options import (
@@ -22,7 +21,8 @@ from refdec.cli.work import Work
 from refdec.errors import InputError
 from refdec.results import InfillResult
 from refdec.settings import InfillSettings
-from refdec.tasks.text import clean
+from refdec.tasks.choice import choose_fillings
+from refdec.text.cleaning import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

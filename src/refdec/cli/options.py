@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import click
 
-from refdec.constraints import FINDERS, Constraints
-from refdec.fingerprint import Fingerprint
 from refdec.settings import PRESETS, AnySettings, FingerprintSettings, Settings, preset
+from refdec.tasks.constraints import FINDERS, Constraints
+from refdec.tasks.fingerprint import Fingerprint
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)

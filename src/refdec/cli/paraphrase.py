@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from refdec.choice import choose
 from refdec.cli.choose import explained, shown, wanted
 from refdec.cli.inputs import texts_from
 from refdec.cli.options import (
@@ -22,12 +21,13 @@ from refdec.cli.options import (
     top_option,
 )
 from refdec.cli.work import Work
-from refdec.confidence import check_calibrated
 from refdec.errors import InputError
-from refdec.fingerprint import Fingerprint
 from refdec.results import ParaphraseResult
 from refdec.settings import ParaphraseSettings
-from refdec.tasks.text import clean
+from refdec.tasks.choice import choose
+from refdec.tasks.confidence import check_calibrated
+from refdec.tasks.fingerprint import Fingerprint
+from refdec.text.cleaning import clean
 
 EXAMPLE = 'refdec paraphrase "How do I learn to cook?"'
 

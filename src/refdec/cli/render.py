@@ -10,10 +10,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from refdec.choice import percent
 from refdec.cli.explain import nats_text, one_line
-from refdec.confidence import GOOD
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score
+from refdec.tasks.choice import percent
+from refdec.tasks.confidence import GOOD
 
 NEIGHBOUR = 240
 """Characters of a document that are shown on each side of a rewritten span."""

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.choice import choose
 from refdec.cli.choose import explained, shown, wanted
 from refdec.cli.inputs import whole_text
 from refdec.cli.options import (
@@ -23,7 +22,8 @@ from refdec.cli.work import Work
 from refdec.errors import InputError
 from refdec.results import RewriteResult
 from refdec.settings import RewriteSettings
-from refdec.tasks.text import clean
+from refdec.tasks.choice import choose
+from refdec.text.cleaning import clean
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -18,10 +18,10 @@ from refdec.cli.options import (
 )
 from refdec.cli.work import Work
 from refdec.errors import InputError
-from refdec.fingerprint import Fingerprint
 from refdec.results import Score
 from refdec.settings import ScoreSettings
-from refdec.tasks.text import clean
+from refdec.tasks.fingerprint import Fingerprint
+from refdec.text.cleaning import clean
 
 EXAMPLE = 'refdec score "How do I learn to cook?" "How can I learn cooking?"'
 AT_ONCE = 100

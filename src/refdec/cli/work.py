@@ -18,13 +18,13 @@ import click
 from refdec.cli.options import given
 from refdec.cli.progress import Progress
 from refdec.errors import InputError
-from refdec.files import check_writable, write_whole
+from refdec.files.whole import check_writable, write_whole
 from refdec.settings import FingerprintSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from refdec.explanation import Explanation
+    from refdec.results import Explanation
     from refdec.tasks.reflector import Reflector
 
 

@@ -20,17 +20,17 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from refdec.confidence import CALIBRATIONS, FEATURES, features
 from refdec.errors import InputError, RefdecError
 from refdec.evaluate.agreement import area_under_curve
 from refdec.evaluate.metric import Numbers
 from refdec.evaluate.outputs import Row, read_outputs
 from refdec.evaluate.stand_in import QUORA, meaning_kept
 from refdec.evaluate.wording import same_negation, same_numbers
-from refdec.files import check_writable, write_whole
+from refdec.files.whole import check_writable, write_whole
 from refdec.metrics.similarity import check_similarity, similarities
 from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
+from refdec.tasks.confidence import CALIBRATIONS, FEATURES, features
 
 MEANING_KEPT = 0.8
 """The cosine of sentence embeddings from which on a text counts as keeping the meaning."""

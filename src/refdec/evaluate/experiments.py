@@ -21,7 +21,7 @@ from refdec.evaluate.report_markdown import markdown
 from refdec.evaluate.rivals import upsa, upsa_needs
 from refdec.evaluate.scoring import stsb, stsb_needs, wmt18, wmt18_needs
 from refdec.evaluate.trust import confidence, confidence_needs, no_needs, stand_in
-from refdec.files import write_whole
+from refdec.files.whole import write_whole
 from refdec.settings import did_you_mean
 
 EXPERIMENTS = {

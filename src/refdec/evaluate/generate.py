@@ -16,8 +16,8 @@ from refdec.evaluate.data import Example, Gap, Graded, Segment
 from refdec.evaluate.outputs import OutputFile, Row
 from refdec.results import Score
 from refdec.settings import InfillSettings, ParaphraseSettings, ScoreSettings
-from refdec.signature import signature
 from refdec.tasks.reflector import Reflector
+from refdec.tasks.signature import signature
 
 Step = Callable[[int, int], None]
 """Is told how many rows are done, and of how many."""

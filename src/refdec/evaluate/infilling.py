@@ -22,9 +22,9 @@ from refdec.evaluate.report import Column, Examples, Section, Table
 from refdec.evaluate.runs import Rows
 from refdec.evaluate.systems import Reflective, System, Yardstick
 from refdec.metrics.diversity import bare_sentences, repeats_a_sentence
-from refdec.metrics.overlap import copies
-from refdec.metrics.words import bare_words
 from refdec.settings import InfillSettings
+from refdec.text.overlap import copies
+from refdec.text.words import bare_words
 
 METRICS = ("bleu4", "rougeL", "meteor", "reference-similarity", "distinct2", "words")
 SHOWN = 12

@@ -22,9 +22,9 @@ from refdec.evaluate.wording import written_alike
 from refdec.lm.direction import Direction
 from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
-from refdec.metrics.words import bare_words
 from refdec.reflect.schedule import run_all, together
 from refdec.reflect.scoring import own_logprobs
+from refdec.text.words import bare_words
 
 WEAKEST = 3
 """Joints whose mean is taken: one alone is often just a rare word, and a mean of all hides a bad place."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from refdec.errors import InputError
-from refdec.packed import PACKED, open_packed
+from refdec.files.packed import PACKED, open_packed
 
 Key = TypeVar("Key", bound=Hashable)
 

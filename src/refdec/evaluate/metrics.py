@@ -28,9 +28,9 @@ from refdec.metrics.sacre_bleu import sacre_bleu_of, sacre_bleu_statistics
 from refdec.metrics.sari import sari
 from refdec.metrics.similarity import best_similarities, check_similarity, similarities
 from refdec.metrics.ter import ter_of, ter_statistics
-from refdec.metrics.words import bare_words, words
 from refdec.settings import did_you_mean
 from refdec.tasks.ranking import is_copy
+from refdec.text.words import bare_words, words
 
 
 @dataclass(frozen=True, slots=True)

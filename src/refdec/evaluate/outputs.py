@@ -16,9 +16,9 @@ from typing import Any, Self
 
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.lines import Line, find_file, keyed, parse, read_content
-from refdec.files import check_writable
-from refdec.growing import GrowingFile
-from refdec.packed import is_packed
+from refdec.files.growing import GrowingFile
+from refdec.files.packed import is_packed
+from refdec.files.whole import check_writable
 
 Row = dict[str, Any]
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from refdec.confidence import calibration
 from refdec.errors import InputError
 from refdec.evaluate.agreement import Pairs, agreement, consistency, non_pairs, vote_agreement
 from refdec.evaluate.confidence import JUDGES, Assessment, assess, gather
@@ -22,6 +21,7 @@ from refdec.evaluate.runs import Rows
 from refdec.evaluate.stand_in import QUORA, TWITTER
 from refdec.evaluate.systems import Reflective
 from refdec.settings import ParaphraseSettings
+from refdec.tasks.confidence import calibration
 
 YIELDS = tuple(share / 20 for share in range(1, 21))
 TOLD = (1.0, 0.8, 0.6, 0.4)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from refdec.metrics.words import bare_words
+from refdec.text.words import bare_words
 
 _SPACE_BEFORE = re.compile(r"\s+(?=n't\b|'(?:s|m|t|d|re|ve|ll)\b|[,.;:!?%)\]])")
 _SPACE_AFTER = re.compile(r"(?<=[(\[$])\s+")

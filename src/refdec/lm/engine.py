@@ -13,8 +13,8 @@ import torch
 
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
-from refdec.lm.files import load_model, read_json, read_llama
 from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.model_files import load_model, read_json, read_llama
 from refdec.lm.protocol import LanguageModel
 
 PRECISIONS = ("float32", "bfloat16", "int8")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from refdec.lm.cost import Work
-from refdec.lm.shared import Prefix, SharedRows, Tail
+from refdec.lm.prefix_cache import Prefix, SharedRows, Tail
 
 if TYPE_CHECKING:
     from refdec.lm.llama import LlamaLM

@@ -15,7 +15,7 @@ import triton.language as tl  # type: ignore[import-not-found, import-untyped, u
 from torch import Tensor
 
 from refdec.lm import plain
-from refdec.lm.shared import Prefix, Tail
+from refdec.lm.prefix_cache import Prefix, Tail
 
 LARGEST_ROW = 65536
 """A draw holds the whole row of logits in one program; larger vocabularies are drawn from in plain operations."""

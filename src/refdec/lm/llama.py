@@ -23,8 +23,8 @@ from refdec.lm.graph import Graphs, GraphWriter
 from refdec.lm.head import LinearHead
 from refdec.lm.linear import FloatLinear, Linear, Stored, make_linear
 from refdec.lm.operations import operations
+from refdec.lm.prefix_cache import Prefix, SharedRows, Tail
 from refdec.lm.protocol import Reading, Writer
-from refdec.lm.shared import Prefix, SharedRows, Tail
 
 SIZES = (
     "num_attention_heads",

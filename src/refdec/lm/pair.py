@@ -18,7 +18,7 @@ from tokenizers.models import BPE
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
 from refdec.lm.engine import choose_precision, load_lm
-from refdec.lm.files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
+from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from refdec.lm.shared import Prefix, Tail
+from refdec.lm.prefix_cache import Prefix, Tail
 
 FIRST_LOOK = 64
 """Most nuclei are small: sorting this many tokens usually suffices, and sorting all of them is slow."""

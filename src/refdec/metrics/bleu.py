@@ -19,7 +19,7 @@ import numpy as np
 
 from refdec.errors import InputError, SettingsError
 from refdec.metrics.bootstrap import Numbers
-from refdec.metrics.words import ngrams, words
+from refdec.text.words import ngrams, words
 
 
 def sentence_bleu(candidate: str, references: Sequence[str], order: int = 2) -> float:

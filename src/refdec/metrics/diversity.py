@@ -11,8 +11,8 @@ import numpy as np
 
 from refdec.errors import InputError
 from refdec.metrics.bleu import bleu_of, closest, statistics_row
-from refdec.metrics.words import bare_words, ngrams, words
-from refdec.tasks.sentences import split_sentences
+from refdec.text.sentences import split_sentences
+from refdec.text.words import bare_words, ngrams, words
 
 SAMPLE = 500
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from refdec.metrics.bleu import bigram_bleu, corpus_bleu
-from refdec.metrics.words import words
+from refdec.text.words import words
 
 
 def novelty(candidate: str, source: str) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from refdec.metrics.words import ngrams, words
+from refdec.text.words import ngrams, words
 
 Counts = Counter[tuple[str, ...]]
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from importlib.resources import files
 
-from refdec.explanation import Explanation, Reason, Token
 from refdec.page.document import document
-from refdec.results import Context
+from refdec.results import Context, Explanation, Reason, Token
 
 LEVELS = (1.0, 3.0, 8.0, 20.0)  # nats from the yardstick at which the colour of a fit changes
 BAND = 3.5  # rem: the thickness of a ribbon of weight 1, and so of all ribbons of a side; --band in page.css

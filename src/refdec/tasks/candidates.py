@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from refdec.constraints import Constraints
 from refdec.errors import InputError
 from refdec.lm.pair import Pair
 from refdec.reflect.contexts import Ids
@@ -17,6 +16,7 @@ from refdec.reflect.ensemble import Ensemble, generate
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.sample import Steer
 from refdec.reflect.side import FramedIds
+from refdec.tasks.constraints import Constraints
 from refdec.tasks.steer import Avoid, Edge, Keep, all_of
 
 

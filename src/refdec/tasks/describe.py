@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import torch
 
 from refdec.errors import InputError
-from refdec.fingerprint import Fingerprint, SideFingerprint
 from refdec.lm.pair import Pair
 from refdec.reflect.contexts import Ids, sample_contexts
 from refdec.reflect.ensemble import Ensemble, Learning, learn_ensemble
@@ -21,10 +20,11 @@ from refdec.reflect.side import FramedIds, Side, both_sides
 from refdec.reflect.weights import SOLVERS
 from refdec.results import Context
 from refdec.settings import FingerprintSettings
-from refdec.signature import signature
+from refdec.tasks.fingerprint import Fingerprint, SideFingerprint
 from refdec.tasks.frame import FRAMES, Frame
-from refdec.tasks.quoting import quoting
-from refdec.tasks.text import clean
+from refdec.tasks.signature import signature
+from refdec.text.cleaning import clean
+from refdec.text.quoting import quoting
 
 Stage = Callable[[str], None]
 """Is told what is being done, in a few words, for people who wait."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from refdec.tasks.frame import Frame
-from refdec.tasks.sentences import split_sentences
+from refdec.text.sentences import split_sentences
 
 _BROKEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ufffd]")
 """Half a character, or a control character that is no line break."""

@@ -15,23 +15,19 @@ from dataclasses import dataclass
 
 import torch
 
-from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError
-from refdec.explanation import Explanation, Reason
 from refdec.lm.direction import Direction
 from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
-from refdec.metrics.overlap import copies
-from refdec.metrics.words import bare_words, stem
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides, together
 from refdec.reflect.scoring import fits, token_logprobs
 from refdec.reflect.side import FramedIds, Side
-from refdec.results import Filling, InfillResult
+from refdec.results import Explanation, Filling, InfillResult, Reason
 from refdec.settings import InfillSettings
-from refdec.signature import signature
 from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import (
     Described,
     Stage,
@@ -45,8 +41,12 @@ from refdec.tasks.describe import (
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import Frame
 from refdec.tasks.reasons import explain_tokens
+from refdec.tasks.signature import signature
 from refdec.tasks.steer import Edge, NoRepeat
-from refdec.tasks.text import clean
+from refdec.text.cleaning import clean
+from refdec.text.overlap import copies
+from refdec.text.stems import stem
+from refdec.text.words import bare_words
 
 _BLANK = re.compile(r"\s*_{3,}\s*")
 

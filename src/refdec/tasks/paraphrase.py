@@ -6,25 +6,24 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from refdec.confidence import with_confidence
-from refdec.constraints import NONE, Constraints
-from refdec.explanation import Explanation
-from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import Side
-from refdec.results import Paraphrase, ParaphraseResult
+from refdec.results import Explanation, Paraphrase, ParaphraseResult
 from refdec.settings import ParaphraseSettings
-from refdec.signature import signature
 from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.confidence import with_confidence
+from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, certificates, describe_side, ensembles_of, prepare, shown_contexts, silent
 from refdec.tasks.extract import extract
+from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.frame import Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
+from refdec.tasks.signature import signature
 
 
 async def paraphrase(

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 
 import torch
 
-from refdec.constraints import Constraints
 from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
-from refdec.metrics.words import bare_words
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.racing import AHEAD, in_race
@@ -21,6 +19,8 @@ from refdec.reflect.schedule import Task, together
 from refdec.reflect.scoring import own_both
 from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
+from refdec.tasks.constraints import Constraints
+from refdec.text.words import bare_words
 
 Fit = Callable[[Ensemble, Sequence[Ids], Sequence[str]], Task[torch.Tensor]]
 """(ensemble, some of its contexts, texts) to the fit of each context with each text, (texts, contexts)."""

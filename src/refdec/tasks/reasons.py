@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refdec.explanation import Reason, Token
 from refdec.lm.pair import Pair
 from refdec.reflect.ensemble import Ensemble, surprises
 from refdec.reflect.schedule import together
-from refdec.results import Paraphrase
+from refdec.results import Paraphrase, Reason, Token
 from refdec.tasks.frame import Frame
 
 

@@ -8,9 +8,7 @@ from typing import Any, overload
 
 import torch
 
-from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError
-from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair, load_pair
 from refdec.reflect.schedule import Result, Task, run, run_all
 from refdec.results import InfillResult, ParaphraseResult, RewriteResult, Score
@@ -23,7 +21,9 @@ from refdec.settings import (
     ScoreSettings,
     resolve,
 )
+from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, fingerprint, prepare, silent
+from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.infill import infill, split_blanks
 from refdec.tasks.paraphrase import paraphrase
 from refdec.tasks.rewrite import find_span, rewrite, split_document

@@ -13,20 +13,17 @@ from dataclasses import dataclass
 
 import torch
 
-from refdec.constraints import NONE, Constraints
 from refdec.errors import InputError
-from refdec.explanation import Explanation
 from refdec.lm.pair import Pair
-from refdec.metrics.overlap import copies
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import FramedIds, Side
-from refdec.results import Paraphrase, RewriteResult
+from refdec.results import Explanation, Paraphrase, RewriteResult
 from refdec.settings import RewriteSettings
-from refdec.signature import signature
 from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import (
     Described,
     Stage,
@@ -42,9 +39,11 @@ from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_run
 from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
-from refdec.tasks.sentences import split_sentences
+from refdec.tasks.signature import signature
 from refdec.tasks.steer import Edge, NoRepeat
-from refdec.tasks.text import clean
+from refdec.text.cleaning import clean
+from refdec.text.overlap import copies
+from refdec.text.sentences import split_sentences
 
 NEARBY = 1000
 """Characters of a neighbour that a rewriting must not repeat."""

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from refdec.explanation import Explanation
-from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair
 from refdec.reflect.schedule import together
-from refdec.results import Score
+from refdec.results import Explanation, Score
 from refdec.settings import ScoreSettings
-from refdec.signature import signature
 from refdec.tasks.describe import Stage, prepare, silent
+from refdec.tasks.fingerprint import Fingerprint
+from refdec.tasks.signature import signature
 from refdec.tasks.yardstick import Array, Table, Yardstick, Yardsticks, describe, passes
 
 

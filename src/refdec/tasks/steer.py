@@ -14,11 +14,11 @@ from functools import cached_property
 
 import torch
 
-from refdec.constraints import Constraints
 from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
-from refdec.metrics.words import bare_words
 from refdec.reflect.sample import Steer
+from refdec.tasks.constraints import Constraints
+from refdec.text.words import bare_words
 
 LOOK = 64
 """Only this many most probable tokens are held against rules on text: the nucleus rarely has more."""

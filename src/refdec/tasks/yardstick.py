@@ -14,8 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from refdec.explanation import Explanation, Reason, Token
-from refdec.fingerprint import Fingerprint
 from refdec.lm.pair import Pair
 from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
@@ -23,6 +21,7 @@ from refdec.reflect.randomness import uniforms
 from refdec.reflect.schedule import Shared, on_both_sides, together
 from refdec.reflect.scoring import fits, own_both
 from refdec.reflect.side import Side
+from refdec.results import Explanation, Reason, Token
 from refdec.settings import ScoreSettings
 from refdec.tasks.describe import (
     Described,
@@ -34,9 +33,10 @@ from refdec.tasks.describe import (
     silent,
     weigh,
 )
+from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.frame import Frame
 from refdec.tasks.reasons import explain_tokens
-from refdec.tasks.text import clean
+from refdec.text.cleaning import clean
 
 UNRELATED = (
     "The museum closes at five on weekdays.",

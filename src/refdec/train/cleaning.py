@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from refdec.batch import formats
+from refdec.files import formats
 
 FIRST_BAD = 5  # rows that are none and are told; the others are counted
 LEAST_BYTES = 16  # of an evaluation's text that is looked for: labels and "Yes." are everybody's

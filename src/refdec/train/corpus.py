@@ -19,10 +19,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from refdec.batch import formats
-from refdec.batch.row import Row
 from refdec.errors import InputError
-from refdec.packed import PACKED
+from refdec.files import formats
+from refdec.files.packed import PACKED
+from refdec.files.row import Row
 from refdec.settings import Settings, did_you_mean, setting
 from refdec.train.cleaning import FIRST_BAD, Digests, Exclusion, Seen, clean_document, digests_of
 

@@ -24,9 +24,9 @@ from torch import Tensor
 from refdec.errors import InputError, ModelError
 from refdec.lm.direction import Direction
 from refdec.lm.engine import start_token
-from refdec.lm.files import CHECKSUMS, load_config, locate, read_json, read_llama, refuse_unsafe
 from refdec.lm.linear import Stored, quantise
 from refdec.lm.llama import LlamaShape
+from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, read_llama, refuse_unsafe
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
 from refdec.train.model import Llama, Shape

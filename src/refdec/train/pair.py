@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from refdec.errors import InputError
-from refdec.files import write_whole
-from refdec.growing import lock
+from refdec.files.growing import lock
+from refdec.files.whole import write_whole
 from refdec.lm.direction import Direction
-from refdec.lm.files import verify_checksums
+from refdec.lm.model_files import verify_checksums
 from refdec.lm.tokens import Tokens
 from refdec.train.batches import Batches
 from refdec.train.card import card

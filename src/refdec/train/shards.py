@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from refdec.errors import InputError, RefdecError, SettingsError
-from refdec.files import write_whole
-from refdec.growing import lock
+from refdec.files.growing import lock
+from refdec.files.whole import write_whole
 from refdec.lm.tokens import Tokens
 from refdec.train.cleaning import Counts, Digests, Seen, digests_of
 from refdec.train.corpus import Chunk, Corpus, in_turn

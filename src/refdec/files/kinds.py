@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from refdec.batch.columns import Column
+from refdec.files.columns import Column
 
 WIDE = "a whole number of 64 bits that a float cannot hold"
 HUGE = "a whole number of more than 64 bits"

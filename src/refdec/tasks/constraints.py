@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from refdec.errors import InputError
-from refdec.tasks.sentences import split_sentences
-from refdec.tasks.text import clean
+from refdec.text.cleaning import clean
+from refdec.text.sentences import split_sentences
 
 _NUMBER = re.compile(r"(?<![\w.])(?<!\d[.,:/])[-−]?[$€£¥₹]?\.?\d+(?:[.,:/]\d+)*%?(?!\w|[.,:/]\d)")
 _PLACEHOLDER = re.compile(

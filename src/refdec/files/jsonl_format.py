@@ -8,12 +8,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from refdec.batch.columns import Column
-from refdec.batch.row import Row
-from refdec.batch.source import Source, lines
-from refdec.batch.text_format import not_utf8
-from refdec.batch.values import HALF, json_bytes
-from refdec.batch.writer import Sink, Writer
+from refdec.files.columns import Column
+from refdec.files.row import Row
+from refdec.files.source import Source, lines
+from refdec.files.text_format import not_utf8
+from refdec.files.values import HALF, json_bytes
+from refdec.files.writer import Sink, Writer
 
 LEVELS = 100  # of objects and lists in each other: far beyond any table, far from what Python refuses
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from refdec.confidence import GOOD
 from refdec.errors import SettingsError
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult
+from refdec.tasks.confidence import GOOD
 
 
 @dataclass(frozen=True, slots=True)

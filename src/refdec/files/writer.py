@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from refdec.packed import open_packing
+from refdec.files.packed import open_packing
 
 Sink = Path | BinaryIO
 

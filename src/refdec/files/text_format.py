@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from refdec.batch.row import Row
-from refdec.batch.source import Source, lines
-from refdec.batch.values import text_of
-from refdec.batch.writer import Sink, Writer
+from refdec.files.row import Row
+from refdec.files.source import Source, lines
+from refdec.files.values import text_of
+from refdec.files.writer import Sink, Writer
 
 COLUMN = "text"
 BREAK = re.compile(r"\r\n|\r|\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import pairwise
 
-from refdec.metrics.words import bare_words
+from refdec.text.words import bare_words
 
 
 def copied_share(text: str, other: str) -> float:

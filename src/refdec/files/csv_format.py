@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from refdec.batch.columns import Column
-from refdec.batch.row import Row
-from refdec.batch.source import Source, broken, lines, name_of
-from refdec.batch.values import text_of
-from refdec.batch.writer import Sink, Writer
 from refdec.errors import InputError
+from refdec.files.columns import Column
+from refdec.files.row import Row
+from refdec.files.source import Source, broken, lines, name_of
+from refdec.files.values import text_of
+from refdec.files.writer import Sink, Writer
 
 COMMA, TAB = ",", "\t"
 LONGEST = 1 << 27  # characters of a cell: so a quote that never closes does not take in a whole large file

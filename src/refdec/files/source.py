@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from refdec.errors import InputError
-from refdec.packed import DamagedError, open_packed
+from refdec.files.packed import DamagedError, open_packed
 
 Source = Path | BinaryIO
 

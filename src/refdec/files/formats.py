@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from refdec.batch import csv_format, jsonl_format, parquet_format, text_format
-from refdec.batch.columns import Column
-from refdec.batch.kinds import Kinds
-from refdec.batch.row import Row
-from refdec.batch.source import Source
-from refdec.batch.writer import Sink, Writer
 from refdec.errors import InputError
-from refdec.packed import PACKED, is_packed
+from refdec.files import csv_format, jsonl_format, parquet_format, text_format
+from refdec.files.columns import Column
+from refdec.files.kinds import Kinds
+from refdec.files.packed import PACKED, is_packed
+from refdec.files.row import Row
+from refdec.files.source import Source
+from refdec.files.writer import Sink, Writer
 from refdec.settings import did_you_mean
 
 ENDINGS = {

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from refdec.batch.columns import Column
-from refdec.batch.row import Row
-from refdec.batch.source import Source, name_of, opened, unreadable
-from refdec.batch.values import json_bytes, text_of
-from refdec.batch.writer import Sink, Writer
 from refdec.errors import InputError, ModelError
+from refdec.files.columns import Column
+from refdec.files.row import Row
+from refdec.files.source import Source, name_of, opened, unreadable
+from refdec.files.values import json_bytes, text_of
+from refdec.files.writer import Sink, Writer
 
 BATCH = 256  # rows that are read at a time
 BUFFER = 1 << 20  # bytes of a column that are read at a time

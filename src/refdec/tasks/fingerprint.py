@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from refdec.errors import InputError, SettingsError
-from refdec.files import write_whole
+from refdec.files.whole import write_whole
 from refdec.settings import FingerprintSettings, Settings
 
 FORMAT = "refdec-fingerprint"

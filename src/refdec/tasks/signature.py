@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 
 import refdec
-from refdec.constraints import NONE, Constraints
 from refdec.lm.pair import Pair
 from refdec.settings import Settings
+from refdec.tasks.constraints import NONE, Constraints
 
 
 def signature(task: str, pair: Pair, settings: Settings, constraints: Constraints = NONE) -> str:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from refdec.errors import SettingsError
-from refdec.metrics.words import bare_words
 from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
+from refdec.text.words import bare_words
 
-CALIBRATIONS = Path(__file__).resolve().parent / "pretrained" / "confidence.json"
+CALIBRATIONS = Path(__file__).resolve().parent.parent / "pretrained" / "confidence.json"
 
 GOOD = 0.5
 """A result below this has more likely lost the meaning than kept it."""

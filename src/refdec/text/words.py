@@ -53,24 +53,6 @@ def ngrams(items: Sequence[str], length: int) -> Counter[tuple[str, ...]]:
 
 
 @cache
-def stem(word: str) -> str:
-    """A lower-cased word without its endings (Porter's algorithm): flowers and flower are one."""
-    return str(_stemmer().stem(word))
-
-
-class _Stemmer(Protocol):
-    def stem(self, word: str) -> str: ...
-
-
-@cache
-def _stemmer() -> _Stemmer:
-    from nltk.stem.porter import PorterStemmer
-
-    stemmer: _Stemmer = PorterStemmer()
-    return stemmer
-
-
-@cache
 def _tokenizer() -> _Tokenizer:
     # Imported on first use: models and the algorithm work without NLTK.
     from nltk.tokenize.destructive import NLTKWordTokenizer
