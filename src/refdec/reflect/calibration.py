@@ -1,8 +1,8 @@
-"""Choosing the nucleus p so that sampling has a wanted entropy over the whole source.
+"""Choosing the nucleus p so that sampling has a chosen entropy over the whole source.
 
-The summed entropy of the truncated distributions never falls as p grows, so it is found by narrowing down. It
-moves in steps (a token enters the nucleus or it does not): the nearest step is taken, in its middle. Several sources
-are calibrated side by side.
+The summed entropy of the truncated distributions never falls as p grows, so p is found by narrowing an interval. The
+entropy moves in steps (a token enters the nucleus or it does not): the middle of the nearest step is taken. Several
+sources are calibrated side by side.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import torch
 
 ROUNDS, GRID = 7, 64
-"""Each round looks at so many values of p at once and goes on between two of them: 1 in 64^7 is as fine as needed."""
+"""Each round tries 64 values of p and goes on between two of them; seven rounds narrow p to 1 in 64^7."""
 
 
 def calibrate(mixed: torch.Tensor, entropy: float) -> float:
-    """The p whose truncated distributions have this summed entropy, as nearly as there is one.
+    """The p whose truncated distributions come nearest to this summed entropy.
 
     mixed: (tokens, vocabulary) log-probabilities of the product over the source part.
     """
@@ -24,7 +24,7 @@ def calibrate(mixed: torch.Tensor, entropy: float) -> float:
 
 
 def calibrate_all(mixed: Sequence[torch.Tensor], entropies: Sequence[float]) -> list[float]:
-    """The same for several sources, of different lengths if need be."""
+    """The p of each source; their lengths may differ."""
     curve = _EntropyCurves(mixed)
     wanted = torch.tensor(entropies, dtype=torch.float64, device=mixed[0].device)[:, None]
     low, high = torch.zeros_like(wanted), torch.ones_like(wanted)
@@ -36,8 +36,8 @@ def calibrate_all(mixed: Sequence[torch.Tensor], entropies: Sequence[float]) -> 
         low, high = low + step * (under / GRID), low + step * ((under + 1) / GRID)
     ends = curve(torch.cat([low, high], dim=1))
     nearest = torch.where(wanted - ends[:, :1] <= ends[:, 1:] - wanted, low, high)
-    found: list[float] = torch.where(whole, 1.0, curve.centre(nearest))[:, 0].tolist()
-    return found
+    top_p: list[float] = torch.where(whole, 1.0, curve.centre(nearest))[:, 0].tolist()
+    return top_p
 
 
 class _EntropyCurves:
@@ -47,8 +47,8 @@ class _EntropyCurves:
         longest = max(map(len, mixed))
         logprobs = mixed[0].new_full((len(mixed), longest, mixed[0].shape[-1]), -torch.inf, dtype=torch.float64)
         logprobs[..., 0] = 0.0  # where a source has no more tokens, one that is certain adds no entropy
-        for number, own in enumerate(mixed):
-            logprobs[number, : len(own)] = own
+        for number, source in enumerate(mixed):
+            logprobs[number, : len(source)] = source
         logprobs = logprobs.sort(dim=-1, descending=True).values
         probabilities = logprobs.exp()
         self._mass = probabilities.cumsum(-1)

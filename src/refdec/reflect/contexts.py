@@ -23,10 +23,10 @@ async def sample_contexts(
     top_p: float,
     telling: Callable[[list[Ids]], list[Ids]],
 ) -> list[Ids]:
-    """Contexts next to a source, in text order, as many and as long as its uniform numbers (contexts, tokens) allow.
+    """Contexts next to a source, in text order: one for each row of uniform numbers (contexts, tokens).
 
-    Duplicates are dropped, and so are contexts that are not among the telling ones (they repeat the source verbatim);
-    should none be left, all are kept.
+    Duplicates are dropped, and so are contexts that `telling` leaves out because they repeat the source; should none
+    be left, all are kept.
     """
     model = side.outward
     allowed = side.allowed(model, FramedIds((), (), ()))
@@ -46,9 +46,9 @@ def inward_source(side: Side, framed: FramedIds) -> list[int]:
 def read_sources(
     model: LanguageModel, jobs: Sequence[tuple[Sequence[Sequence[int]], Sequence[int]]]
 ) -> list[torch.Tensor]:
-    """What each expert makes of a source: features (contexts, tokens, width).
+    """Features of each source after each of its contexts: (contexts, tokens, width).
 
-    A job is contexts and the source after them, both in the model's reading order.
+    A job is the contexts and the source that follows them, both in the model's reading order.
     """
     parts: list[list[torch.Tensor]] = [[] for _ in jobs]
     rows = [(number, place) for number, (contexts, _) in enumerate(jobs) for place in range(len(contexts))]
@@ -60,10 +60,10 @@ def read_sources(
         for row, (number, _) in zip(after, part, strict=True):
             row[: len(jobs[number][1])] = jobs[number][1]
         reading = model.read([jobs[number][0][place] for number, place in part])
-        found = model.features(reading, torch.from_numpy(after).to(model.device))
+        features = model.features(reading, torch.from_numpy(after).to(model.device))
         start = 0
-        for number, mine in itertools.groupby(part, key=lambda row: row[0]):  # rows of one job follow each other
-            stop = start + sum(1 for _ in mine)
-            parts[number].append(found[start:stop, : len(jobs[number][1])])
+        for number, rows_of_job in itertools.groupby(part, key=lambda row: row[0]):  # neighbours in the part
+            stop = start + sum(1 for _ in rows_of_job)
+            parts[number].append(features[start:stop, : len(jobs[number][1])])
             start = stop
     return [torch.cat(part) for part in parts]

@@ -1,7 +1,7 @@
 """The weighted ensemble of contexts on one side: learning it, sampling from it, and reading with it.
 
-This is RD of the paper: contexts are weighed by how well they predict the source, cut down to the few that
-matter, and then generate. Ids in text order come in and go out; nothing here knows text.
+This is RD of the paper: contexts are weighed by how well they predict the source, the few that matter are kept, and
+these generate. Ids are in text order. Knows no text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from refdec.reflect.weights import LearnedWeights, Problem, Solver
 from refdec.reflect.workers import Answering
 
 NO_WEIGHT = 1e-4
-"""A context under this weight does not change what is generated, and is not run."""
+"""Contexts lighter than this do not change what is generated, and are not run."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,10 @@ class Ensemble:
 
 @dataclass(frozen=True, eq=False)
 class Learning:
-    """What an ensemble is learned from, and how.
+    """A source with its contexts, and how its ensemble is learned.
 
-    The first `given` contexts are not samples but the source's true ones. They are kept whatever they weigh, and
-    share at least `given_weight` among them.
+    The first `given` contexts are not samples but the true neighbours of the source. They are kept whatever they weigh,
+    and have at least the weight `given_weight` together.
     """
 
     side: Side
@@ -95,7 +95,7 @@ def _learn_together(model: LanguageModel, jobs: Sequence[Learning]) -> Answering
         Problem(problem.features[rows], problem.tokens, problem.allowed)
         for problem, rows in zip(problems, kept, strict=True)
     ]
-    # Where pruning took no weight away, the weights of those that are left are the best ones already.
+    # Where the dropped contexts had no weight, the weights of the kept ones are the optimum already.
     again = [number for number, rows in enumerate(kept) if float(first[number].weights[rows].sum()) < 1 - 1e-6]
     solved = _solve(model, [jobs[number] for number in again], [reduced[number] for number in again])
     final = dict(zip(again, solved, strict=True))
@@ -105,7 +105,8 @@ def _learn_together(model: LanguageModel, jobs: Sequence[Learning]) -> Answering
         weights.append(_with_share(learned, job.given, job.given_weight))
         mixed.append(normalise(model.head.logits(mix(weights[-1], problem.features)), problem.allowed))
     top_p = calibrate_all(
-        [_source_part(job, own) for job, own in zip(jobs, mixed, strict=True)], [job.entropy for job in jobs]
+        [_source_part(job, logprobs) for job, logprobs in zip(jobs, mixed, strict=True)],
+        [job.entropy for job in jobs],
     )
     result = []
     for number, job in enumerate(jobs):
@@ -130,24 +131,24 @@ def _solve(model: LanguageModel, jobs: Sequence[Learning], problems: Sequence[Pr
     """Weights of all problems; those that ask for the same solver are solved together."""
     result: dict[int, LearnedWeights] = {}
     for solve in dict.fromkeys(job.solve for job in jobs):
-        mine = [number for number, job in enumerate(jobs) if job.solve is solve]
-        result |= dict(zip(mine, solve(model.head, [problems[number] for number in mine]), strict=True))
+        numbers = [number for number, job in enumerate(jobs) if job.solve is solve]
+        result |= dict(zip(numbers, solve(model.head, [problems[number] for number in numbers]), strict=True))
     return [result[number] for number in range(len(problems))]
 
 
 def _source_part(job: Learning, mixed: torch.Tensor) -> torch.Tensor:
-    """The places of the source; nothing stands in a gap, and then its surroundings show how sure the ensemble is."""
+    """The places of the source itself; in a gap there is none, and the text around it stands for it."""
     near, middle, _ = job.side.inward_parts(job.framed)
     return mixed[len(near) : len(near) + len(middle)] if middle else mixed
 
 
 def _with_share(weights: torch.Tensor, given: int, share: float) -> torch.Tensor:
     """Weights whose first `given` have at least this share, the others scaled to make room for it."""
-    own = float(weights[:given].sum())
-    if not given or own >= share:
+    learned = float(weights[:given].sum())
+    if not given or learned >= share:
         return weights
-    raised = weights * ((1 - share) / (1 - own))
-    raised[:given] = weights[:given] * (share / own) if own > 0 else share / given
+    raised = weights * ((1 - share) / (1 - learned))
+    raised[:given] = weights[:given] * (share / learned) if learned > 0 else share / given
     return raised
 
 
@@ -199,7 +200,7 @@ def _surprises(model: LanguageModel, jobs: Sequence[tuple[Ensemble, FramedIds]])
         logits = model.head.logits(mix(ensemble.weights, experts))
         mixed = normalise(logits, side.allowed(model, framed))
         near, middle, _ = side.inward_parts(framed)
-        own = at_tokens(mixed, torch.tensor(source, device=model.device))[len(near) : len(near) + len(middle)]
+        logprobs = at_tokens(mixed, torch.tensor(source, device=model.device))[len(near) : len(near) + len(middle)]
         yield
-        result.append(arrange([-value for value in own.tolist()]))
+        result.append(arrange([-value for value in logprobs.tolist()]))
     return result

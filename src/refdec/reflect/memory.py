@@ -1,4 +1,4 @@
-"""How much a pass may hold: worked out from the memory that is free before anything is run."""
+"""How much one pass through a model may hold, worked out from the memory that is free."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import torch
 from refdec.lm.protocol import LanguageModel
 
 CPU_TOKENS = 1 << 10
-"""Tokens of a pass on a CPU: more than this no longer stay in its caches, and are slower."""
+"""Tokens per pass on a CPU: more no longer stay in its caches, and are slower."""
 
 CPU_BYTES = 1 << 30
-"""What a CPU has to spare, whatever it has: laptops are users, too."""
+"""Bytes that a pass may take on a CPU, whatever the machine has: laptops must do."""
 
 GPU_TOKENS = 1 << 17
-"""Tokens of a pass on a GPU, where it has the memory: enough to fill the largest."""
+"""The most tokens per pass on a GPU: enough to fill the largest."""
 
 SHARE = 0.3
-"""Of the free memory, for each of two models that run at the same time."""
+"""Share of the free memory for each of the two models, which run at the same time."""
 
 ACTIVATIONS = 24
-"""Numbers of the model's width that a token holds while it passes through a layer."""
+"""Vectors of the model's width that a token needs while it passes through a layer."""
 
 
 def budget(model: LanguageModel) -> float:
@@ -53,7 +53,7 @@ Item = TypeVar("Item")
 
 
 def parts_within(items: Sequence[Item], needed: Sequence[float], limit: float) -> Iterator[list[Item]]:
-    """Neighbours, as many as a limit allows; one by itself where it alone is above it."""
+    """Runs of neighbours whose sizes add up to at most the limit; an item above the limit stands alone."""
     part: list[Item] = []
     total = 0.0
     for item, size in zip(items, needed, strict=True):

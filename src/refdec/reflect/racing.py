@@ -1,7 +1,7 @@
-"""Which candidates can still win after the first context, so that the others need no further reading.
+"""Which candidates can still win after the first context, so that the others need not be read further.
 
-To win is to have the best score at some novelty: results are chosen by score among those that are novel enough. So a
-candidate is out only when several that are at least as novel are ahead of it. Works on numbers alone.
+A candidate wins by having the best score at some Novelty: results are chosen by score among those that are novel
+enough. So it is out only when several that are at least as novel are ahead of it. Works on numbers alone.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 AHEAD = 8
-"""A candidate with so many ahead of it is out. Measured in docs/performance.md: the best is kept in 99 of 100 texts."""
+"""A candidate with this many ahead of it is out. The best is kept in 99 of 100 texts (docs/performance.md)."""
 
 
 def in_race(scores: Sequence[float], novelty: Sequence[float], copies: Sequence[bool], ahead: int = AHEAD) -> list[int]:

@@ -1,7 +1,7 @@
 """Random numbers that belong to an example, not to a batch.
 
 Every draw is addressed by seed, text, purpose, row and step. So the same example gets the same numbers
-whatever stands beside it in a batch, and asking for more rows leaves the earlier ones as they were.
+whatever else is in its batch, and asking for more rows leaves the earlier ones unchanged.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def sample(
     top_p: float,
     allowed: Sequence[bool],
 ) -> list[int]:
-    """A generation after the static part `near` (in reading order), one token a uniform number; text order."""
+    """A generation after the static part `near` (in reading order), one token per uniform number; text order."""
     seen = list(near)
     for number in uniform:
         seen.append(draw(mixed_logprobs(model, contexts, weights, seen, allowed), top_p, number))

@@ -23,11 +23,11 @@ from refdec.reflect.product import normalise
 from refdec.reflect.workers import Answering
 
 CACHED_TOKENS = 1 << 13
-"""Branching rows hold at most this many tokens in a cache at once; more samples than that come in several rounds."""
+"""Tokens that branching rows may hold in a cache at once; samples that need more are drawn in several rounds."""
 
 
 class Steer(Protocol):
-    """Changes what may come next, depending on what has been said: how constraints act inside the product."""
+    """Changes what may come next, given the tokens so far: how constraints act inside the product."""
 
     def __call__(self, said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:
         """Log-probabilities (vocabulary,) after these ids in reading order, with so many tokens left to draw."""
@@ -35,7 +35,7 @@ class Steer(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Sampling:
-    """What is to be sampled: continuations of a weighted set of prefixes, in the model's reading order.
+    """A job: continuations of a weighted set of prefixes, in the model's reading order.
 
     A continuation ends after one of the stop tokens or when its row of uniform numbers is used up.
     """
@@ -50,7 +50,7 @@ class Sampling:
 
     @property
     def places(self) -> int:
-        """Tokens that a row has at most."""
+        """The most tokens that a row can have."""
         return max(map(len, self.prefixes)) + self.uniform.shape[1] + 1
 
     @property
@@ -66,9 +66,9 @@ def sample_all(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list
     pieces = [(number, piece) for number in together for piece in _pieces(model, jobs[number], limit)]
     needed = [_bytes(model, piece) for _, piece in pieces]
     for part in parts_within(pieces, needed, limit):
-        found = yield from sample_static(model, [piece for _, piece in part])
-        for (number, _), texts in zip(part, found, strict=True):
-            result[number] += texts
+        texts = yield from sample_static(model, [piece for _, piece in part])
+        for (number, _), texts_of_piece in zip(part, texts, strict=True):
+            result[number] += texts_of_piece
     for number, job in enumerate(jobs):
         if number not in together:
             result[number] = sample_branching(model, job)
@@ -81,13 +81,13 @@ def has_static_shapes(model: LanguageModel) -> bool:
 
 
 def _pieces(model: LanguageModel, job: Sampling, limit: float) -> list[Sampling]:
-    """A job in parts that memory holds, each with some of its samples."""
+    """A job in parts that fit into memory, each with some of its samples."""
     together = max(1, int(limit * len(job.uniform) / _bytes(model, job)))
     return [replace(job, uniform=part) for part in torch.split(job.uniform, together)]
 
 
 def _bytes(model: LanguageModel, job: Sampling) -> float:
-    """What the rows of a job hold, their logits in several forms included."""
+    """Bytes that the rows of a job take, their logits in several forms included."""
     return job.rows * model.cost.row_bytes(job.places, 4)
 
 
@@ -147,9 +147,9 @@ def sample_static(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[l
     layout = _Layout.of(jobs)
     index, shares, owner = (torch.from_numpy(part).to(device) for part in (layout.rows, layout.shares, layout.owner))
     masks = {id(job.allowed): job.allowed for job in jobs}
-    allowed, known = torch.stack(list(masks.values())), list(masks)
+    allowed, mask_ids = torch.stack(list(masks.values())), list(masks)
     counts = [len(job.uniform) for job in jobs]
-    which = torch.tensor(np.repeat([known.index(id(job.allowed)) for job in jobs], counts), device=device)
+    which = torch.tensor(np.repeat([mask_ids.index(id(job.allowed)) for job in jobs], counts), device=device)
     top_p = torch.tensor(np.repeat([job.top_p for job in jobs], counts).astype(np.float32), device=device)
     steps = max(job.uniform.shape[1] for job in jobs)
     uniform = torch.zeros(steps, len(top_p))
@@ -158,15 +158,15 @@ def sample_static(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[l
     uniform = uniform.clamp_(max=1 - 2**-24).to(device)  # float32 rounds what is next to one up to it
     reading = model.read([prefix for job in jobs for prefix in job.prefixes])
     writer = model.writer(reading.select(torch.from_numpy(layout.prefix).to(device)), steps)
-    said = torch.zeros(steps, len(top_p), dtype=torch.long, device=device)
+    tokens = torch.zeros(steps, len(top_p), dtype=torch.long, device=device)
     alone = layout.rows.shape[1] == 1
     for step in range(steps):
         features = writer.features if alone else torch.bmm(shares[:, None], writer.features[index])[:, 0]
-        said[step] = draw(model.logits(features), allowed, which, top_p, uniform[step])
+        tokens[step] = draw(model.logits(features), allowed, which, top_p, uniform[step])
         if step < steps - 1:
-            writer.append(said[step] if alone else said[step][owner])
+            writer.append(tokens[step] if alone else tokens[step][owner])
     yield
-    texts = iter(said.t().tolist())
+    texts = iter(tokens.t().tolist())
     return [[_cut(next(texts), job) for _ in range(len(job.uniform))] for job in jobs]
 
 
@@ -186,20 +186,20 @@ class _Layout:
         first_prefix = first_sample = first_row = 0
         for job in jobs:
             experts, samples = len(job.prefixes), len(job.uniform)
-            own = np.arange(experts * samples).reshape(samples, experts)
+            own_rows = np.arange(experts * samples).reshape(samples, experts)
             prefix.append(first_prefix + np.tile(np.arange(experts), samples))
             owner.append(first_sample + np.repeat(np.arange(samples), experts))
-            rows.append(first_row + np.pad(own, ((0, 0), (0, most - experts)), mode="edge"))
+            rows.append(first_row + np.pad(own_rows, ((0, 0), (0, most - experts)), mode="edge"))
             weights = np.zeros(most, np.float32)
             weights[:experts] = job.weights.tolist()
             shares.append(np.tile(weights, (samples, 1)))
-            first_prefix, first_sample, first_row = first_prefix + experts, first_sample + samples, first_row + own.size
+            first_prefix += experts
+            first_sample += samples
+            first_row += own_rows.size
         return cls(np.concatenate(prefix), np.concatenate(owner), np.concatenate(rows), np.concatenate(shares))
 
 
 def _cut(ids: list[int], job: Sampling) -> list[int]:
-    """What a job asked for: no longer than its numbers, and nothing after the first stop."""
-    own = ids[: job.uniform.shape[1]]
-    if not job.stops:
-        return own
-    return own[: next((place + 1 for place, token in enumerate(own) if token in job.stops), len(own))]
+    """The part of a row that belongs to its job: as long as its uniform numbers, and nothing after the first stop."""
+    cut = ids[: job.uniform.shape[1]]
+    return cut[: next((place + 1 for place, token in enumerate(cut) if token in job.stops), len(cut))]

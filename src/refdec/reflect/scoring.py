@@ -1,6 +1,6 @@
 """How well candidates fit the contexts of the source (equation 3 of the paper, in log-probabilities).
 
-The outward model reads each framed candidate once and is asked for every context after it.
+The outward model reads each framed candidate once and gives the log-probability of every context after it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ async def token_logprobs(
 async def own_logprobs(model: LanguageModel, texts: Sequence[Sequence[int]]) -> list[torch.Tensor]:
     """Log-probabilities of the tokens of texts by themselves, in the model's reading order."""
     longest = max(map(len, texts))
-    # What stands behind a text cannot change what was read before it.
+    # Padding behind a text cannot change what was read before it.
     padded = [[*text, *[0] * (longest - len(text))] for text in texts]
     (rows,) = await token_logprobs(model, [[]], padded, [range(len(texts))])
     return [row[: len(text)] for row, text in zip(rows, texts, strict=True)]
@@ -77,7 +77,7 @@ async def own_both(pair: Pair, texts: Sequence[Sequence[int]]) -> list[tuple[tor
 
 
 def score_all(model: LanguageModel, jobs: Sequence[Asked]) -> Answering[list[list[torch.Tensor]]]:
-    """What each job asks for; prefixes of all jobs share passes."""
+    """The log-probabilities that each job asks for; prefixes of all jobs share passes."""
     limit = tokens_at_once(model)
     result = [[torch.empty(len(wanted), len(job.continuations[0])) for wanted in job.wanted] for job in jobs]
     pieces = [
@@ -104,11 +104,11 @@ def score_all(model: LanguageModel, jobs: Sequence[Asked]) -> Answering[list[lis
         reading = model.read([jobs[number].prefixes[place] for number, place, _, _ in part])
         shared = reading.select(torch.tensor(rows, device=model.device))
         after = table[torch.tensor(asked, device=model.device), :longest]
-        found = model.score(shared, after).float()
+        logprobs = model.score(shared, after).float()
         yield
-        scored = torch.split(found.cpu(), [stop - start for _, _, start, stop in part])
-        for (number, place, start, stop), mine in zip(part, scored, strict=True):
-            result[number][place][start:stop] = mine[:, : len(jobs[number].continuations[0])]
+        scored = torch.split(logprobs.cpu(), [stop - start for _, _, start, stop in part])
+        for (number, place, start, stop), rows_of_piece in zip(part, scored, strict=True):
+            result[number][place][start:stop] = rows_of_piece[:, : len(jobs[number].continuations[0])]
     return result
 
 

@@ -20,7 +20,7 @@ from refdec.lm.protocol import LanguageModel
 
 @dataclass(frozen=True, slots=True)
 class FramedIds:
-    """A source between the two static parts that are held while it is rewritten; ids in text order."""
+    """A source between two static parts, which are held while the source is rewritten; ids in text order."""
 
     left: tuple[int, ...]
     middle: tuple[int, ...]
@@ -52,17 +52,17 @@ class Side:
         return self.outward.direction.arrange(framed)
 
     def inward_parts(self, framed: FramedIds) -> tuple[list[int], list[int], list[int]]:
-        """The static part next to the contexts, the source, the static part beyond: as the inward model meets them."""
+        """The static part next to the contexts, the source, and the static part beyond, in inward reading order."""
         near, far = (framed.right, framed.left) if self.name == "right" else (framed.left, framed.right)
         arrange = self.inward.direction.arrange
         return arrange(near), arrange(framed.middle), arrange(far)
 
     def allowed(self, model: LanguageModel, framed: FramedIds) -> torch.Tensor:
-        """Which tokens may be generated or weighed: no line breaks, no marks, unless the source itself has them."""
+        """Tokens that may be generated or weighed: no line breaks and no special tokens, unless the source has them."""
         usual = self.pair.speakable[model.direction]
         exceptions = sorted(self.pair.unspoken & set(framed.all))
         if not exceptions:
-            return usual  # one mask for all sources, so that a batch needs no more
+            return usual  # the same tensor for all such sources, so that a batch holds it once
         mask = usual.clone()
         mask[exceptions] = True
         return mask

@@ -19,24 +19,24 @@ import torch
 from refdec.lm.head import Head
 
 GAP = 1e-3
-"""Nats under the optimum that are good enough: far below what the choice of contexts moves."""
+"""Nats below the optimum at which solving stops: far less than the choice of contexts moves."""
 
 MAXIMUM_EVALUATIONS = 200
 
 NEWCOMERS = 8
-"""Contexts without weight that a step may bring in."""
+"""Contexts without weight that one step may bring in."""
 
 SHORTEST_STEP = 1e-3
 
 CURVATURE_BYTES = 1 << 29
-"""Logits of the chosen contexts that are held at once."""
+"""Bytes of the chosen contexts' logits that are held at once."""
 
 Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A source, the contexts that may explain it, and what they make of it."""
+    """A source, and its features after each context."""
 
     features: torch.Tensor  # (contexts, tokens, width)
     tokens: torch.Tensor  # (tokens,)
@@ -80,8 +80,8 @@ class Objective:
         else:
             self._features = first.new_zeros(len(problems), contexts, tokens, first.shape[-1])
             for number, problem in enumerate(problems):
-                own = problem.features
-                self._features[number, : own.shape[0], : own.shape[1]] = own
+                rows, places, _ = problem.features.shape
+                self._features[number, :rows, :places] = problem.features
         self._tokens = first.new_zeros(len(problems), tokens, dtype=torch.long)
         self._present = first.new_zeros(len(problems), tokens)
         self._missing = torch.ones(len(problems), contexts, dtype=torch.bool)
@@ -91,9 +91,9 @@ class Objective:
             self._missing[number, : len(problem.features)] = False
         self._missing = self._missing.to(first.device)
         self._banned = ~torch.stack([problem.allowed for problem in problems])[:, None]
-        said = torch.zeros(len(problems), tokens, problems[0].allowed.shape[0], device=first.device)
-        said.scatter_(2, self._tokens[..., None], self._present[..., None])
-        self._said = head.pull(said)  # (problems, tokens, width): E[s_j]
+        source = torch.zeros(len(problems), tokens, problems[0].allowed.shape[0], device=first.device)
+        source.scatter_(2, self._tokens[..., None], self._present[..., None])
+        self._source = head.pull(source)  # (problems, tokens, width): E[s_j]
 
     def start(self) -> torch.Tensor:
         """All weight on the context that would gain most where all weigh alike."""
@@ -105,13 +105,13 @@ class Objective:
         mixed = torch.einsum("bc,bctf->btf", weights.to(self._features.dtype), self._features)
         logits = self._head.logits(mixed).masked_fill(self._banned, -torch.inf)
         logprobs = logits.log_softmax(-1)
-        own = logprobs.gather(2, self._tokens[..., None])[..., 0].masked_fill(self._present == 0, 0.0)
+        at_source = logprobs.gather(2, self._tokens[..., None])[..., 0].masked_fill(self._present == 0, 0.0)
         probabilities = logprobs.exp() * self._present[..., None]
-        pulled = self._said - self._head.pull(probabilities)
+        pulled = self._source - self._head.pull(probabilities)
         gradient = torch.einsum("bctf,btf->bc", self._features, pulled).double()
         gradient = gradient.masked_fill(self._missing, -torch.inf)
         inner = (weights * gradient.masked_fill(self._missing, 0.0)).sum(1)
-        figures = torch.stack([own.double().sum(1), gradient.amax(1) - inner]).cpu().numpy()
+        figures = torch.stack([at_source.double().sum(1), gradient.amax(1) - inner]).cpu().numpy()
         return _Point(weights, figures[0], figures[1], gradient, probabilities)
 
     def curvature(self, point: _Point, problems: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
@@ -122,13 +122,13 @@ class Objective:
         features = self._features[problems[:, None], chosen].transpose(1, 2)  # (problems, tokens, k, width)
         each = 4 * features.shape[1] * features.shape[2] * self._vocabulary
         together = max(1, CURVATURE_BYTES // each)
-        found = []
+        blocks = []
         for some, rows in zip(torch.split(features, together), torch.split(problems, together), strict=True):
             probabilities = point.probabilities[rows]
             logits = self._head.logits(some)
             centred = logits.sub_(logits @ probabilities[..., None]).mul_(probabilities.sqrt()[:, :, None])
-            found.append(-(centred @ centred.transpose(-1, -2)).double().sum(1))
-        return torch.cat(found)
+            blocks.append(-(centred @ centred.transpose(-1, -2)).double().sum(1))
+        return torch.cat(blocks)
 
     @property
     def _vocabulary(self) -> int:
@@ -187,8 +187,8 @@ def _newton_target(objective: Objective, point: _Point, running: npt.NDArray[np.
     gradient, start = (part.gather(1, chosen).cpu().numpy() for part in (slope, weights))
     best = np.zeros_like(start)
     for row, size in enumerate(sizes):
-        own = np.flatnonzero(np.isfinite(gradient[row]) & (np.arange(len(gradient[row])) < size))
-        best[row, own] = maximise_on_simplex(gradient[row, own], curvature[row][np.ix_(own, own)], start[row, own])
+        used = np.flatnonzero(np.isfinite(gradient[row]) & (np.arange(len(gradient[row])) < size))
+        best[row, used] = maximise_on_simplex(gradient[row, used], curvature[row][np.ix_(used, used)], start[row, used])
     target = point.weights.clone()
     target[problems] = torch.zeros_like(weights).scatter_(1, chosen, torch.from_numpy(best).to(weights))
     return target
@@ -269,7 +269,7 @@ def _adam(head: Head, problem: Problem, steps: int) -> LearnedWeights:
 
 @torch.inference_mode()
 def uniform(head: Head, problems: Sequence[Problem]) -> list[LearnedWeights]:
-    """All contexts alike, which is to learn nothing; kept for comparison. The gap says how much that leaves."""
+    """Equal weights, nothing learned; kept for comparison. The gap bounds what learning would gain."""
     result = []
     for problem in problems:
         even = torch.full((1, len(problem.features)), 1 / len(problem.features), dtype=torch.float64)

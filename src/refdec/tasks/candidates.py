@@ -1,6 +1,6 @@
-"""The second half of generating tasks: from the ensembles of both sides to candidates that satisfy their constraints.
+"""Generating: from the ensembles of both sides to different texts that satisfy the constraints.
 
-Which texts a raw generation holds is the task's own business, and so is ranking them.
+The task says which texts a raw generation holds, and ranks them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble, generate
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.sampling import Steer
+from refdec.reflect.schedule import together
 from refdec.reflect.side import FramedIds
 from refdec.tasks.constraints import Constraints
 from refdec.tasks.steer import Avoid, Edge, Keep, all_of
@@ -22,7 +23,7 @@ from refdec.tasks.steer import Avoid, Edge, Keep, all_of
 
 @dataclass(frozen=True)
 class Place:
-    """Where texts are generated: what is held, how long they are, how they end, and what they must satisfy."""
+    """The place that texts are generated for: what is held, how long they are, how they end, what they must satisfy."""
 
     key: str  # addresses the random numbers
     framed: FramedIds
@@ -34,40 +35,33 @@ class Place:
     seed: int
 
 
-async def generations(
-    pair: Pair, ensemble: Ensemble, place: Place, rules: Callable[[Edge], Sequence[Steer]] = lambda _: ()
-) -> list[Ids]:
-    """Raw generations of one side, steered towards the constraints and by the task's own rules."""
-    side = ensemble.side
-    near = place.framed.right if side.name == "right" else place.framed.left
-    edge = Edge(pair.tokens, side.inward.direction, pair.tokens.decode(near))
-    steers = list(rules(edge))
-    if not place.framed.middle:  # what stands around a gap is no part of what fills it
-        edge = replace(edge, held="")
-    if place.constraints.avoid:
-        steers.append(Avoid(edge, place.constraints))
-    if place.constraints.keep:
-        source = side.inward.direction.arrange(place.framed.middle)
-        steers.append(Keep(edge, place.constraints, place.stops, source, place.expected))
-    draws = uniforms(place.seed, place.key, f"samples {side.name}", place.samples, place.length)
-    return await generate(ensemble, place.framed, draws, place.stops, all_of(steers))
-
-
 @dataclass(frozen=True)
 class Candidates:
-    """Different texts, whose contexts generated each, and why others were turned down."""
+    """Different texts with the side that generated each, and why others were rejected."""
 
     origins: dict[str, str]  # text -> "left", "right" or "both"
     rejected: dict[str, int]  # reason -> how many different texts
 
 
-def gather(explored: Sequence[tuple[Ensemble, Sequence[str]]], constraints: Constraints) -> Candidates:
-    """Merge the texts of both sides, without those that break a constraint."""
+Rules = Callable[[Edge], Sequence[Steer]]
+"""A task's own rules for what is generated next to an edge."""
+
+
+async def generate_candidates(
+    pair: Pair,
+    ensembles: Sequence[Ensemble],
+    place: Place,
+    texts_in: Callable[[Ids, str], list[str]],
+    rules: Rules = lambda _: (),
+) -> Candidates:
+    """Different texts from both sides; `texts_in` gives those in a raw generation of a side ("right" or "left")."""
+    generations = await together(_generations(pair, ensemble, place, rules) for ensemble in ensembles)
     sides: dict[str, set[str]] = {}
-    for ensemble, texts in explored:
-        for text in texts:
-            sides.setdefault(text, set()).add(ensemble.side.name)
-    failures = {text: constraints.failures(text) for text in sides}
+    for ensemble, rows in zip(ensembles, generations, strict=True):
+        for ids in rows:
+            for text in texts_in(ids, ensemble.side.name):
+                sides.setdefault(text, set()).add(ensemble.side.name)
+    failures = {text: place.constraints.failures(text) for text in sides}
     return Candidates(
         origins={
             text: "both" if len(names) == 2 else next(iter(names))
@@ -78,11 +72,28 @@ def gather(explored: Sequence[tuple[Ensemble, Sequence[str]]], constraints: Cons
     )
 
 
+async def _generations(pair: Pair, ensemble: Ensemble, place: Place, rules: Rules) -> list[Ids]:
+    """Raw generations of one side, steered by the constraints and by the task's own rules."""
+    side = ensemble.side
+    near = place.framed.right if side.name == "right" else place.framed.left
+    edge = Edge(pair.tokens, side.inward.direction, pair.tokens.decode(near))
+    steers = list(rules(edge))
+    if not place.framed.middle:  # a filling is judged without the text around the gap
+        edge = replace(edge, held="")
+    if place.constraints.avoid:
+        steers.append(Avoid(edge, place.constraints))
+    if place.constraints.keep:
+        source = side.inward.direction.arrange(place.framed.middle)
+        steers.append(Keep(edge, place.constraints, place.stops, source, place.expected))
+    draws = uniforms(place.seed, place.key, f"samples {side.name}", place.samples, place.length)
+    return await generate(ensemble, place.framed, draws, place.stops, all_of(steers))
+
+
 def check_room(pair: Pair, constraints: Constraints, length: int) -> None:
-    """What must be kept has to fit into what may be generated."""
+    """Refuse words to keep that are longer than a generation."""
     needed = sum(len(pair.tokens.encode(" " + phrase)) for phrase in constraints.keep)
     if needed > length:
         raise InputError(
-            f"What must be kept has {needed} tokens, and a text here may have {length}. Keep less, or allow longer "
-            "texts."
+            f"The words to keep have {needed} tokens, and a generated text may have {length}. Keep fewer words, or "
+            "raise the length of generations."
         )

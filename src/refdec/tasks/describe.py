@@ -1,6 +1,6 @@
 """Describing a text by the contexts it could stand in: the first half of every task.
 
-Text and settings in, weighted contexts of both sides out. Knows nothing of what they are used for.
+Text and settings in, weighted contexts of both sides out. Knows nothing of the tasks that use them.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from refdec.text.cleaning import clean
 from refdec.text.quoting import quoting
 
 Stage = Callable[[str], None]
-"""Is told what is being done, in a few words, for people who wait."""
+"""Receives the name of each stage of the work, to show progress."""
 
 EXPERT_BYTES = 1 << 30
-"""At most this much memory for what the contexts make of one source."""
+"""The most memory that the features of one source after all its contexts may take."""
 
 
 def silent(_: str) -> None:
-    """For nobody who waits."""
+    """Shows no progress."""
 
 
 def prepare(
@@ -54,7 +54,7 @@ def prepare(
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What contexts are sampled for."""
+    """The text that contexts are sampled for."""
 
     ids: Sequence[int]
     text: str  # a context that says it again is dropped
@@ -95,7 +95,7 @@ async def weigh(
     given: int = 0,
     given_weight: float = 0.0,
 ) -> Ensemble:
-    """The ensemble of contexts that were sampled already, the first `given` of them the source's true ones."""
+    """The ensemble of sampled contexts; the first `given` of them are not samples but the source's true neighbours."""
     return await learn_ensemble(
         Learning(
             side,
@@ -115,17 +115,15 @@ async def fingerprint(pair: Pair, text: str, settings: FingerprintSettings, stag
     """The contexts and weights of a text."""
     source, _, framed = prepare(pair, text, settings)
 
-    async def explore(side: Side) -> Ensemble:
-        stage(f"contexts on the {side.name}")
-        return await describe_side(side, source, framed, settings)
-
-    return make_fingerprint(pair, source, settings, await on_both_sides(pair, explore))
+    stage("sampling contexts")
+    ensembles = await on_both_sides(pair, lambda side: describe_side(side, source, framed, settings))
+    return make_fingerprint(pair, source, settings, ensembles)
 
 
 def make_fingerprint(
     pair: Pair, source: str, settings: FingerprintSettings, ensembles: Sequence[Ensemble]
 ) -> Fingerprint:
-    own = settings.description()
+    description = settings.description()
     sides = {
         ensemble.side.name: SideFingerprint(
             contexts=ensemble.contexts,
@@ -138,7 +136,7 @@ def make_fingerprint(
         )
         for ensemble in ensembles
     }
-    return Fingerprint(source, pair.name, own, sides, signature("fingerprint", pair, own))
+    return Fingerprint(source, pair.name, description, sides, signature("fingerprint", pair, description))
 
 
 def ensembles_of(pair: Pair, fingerprint: Fingerprint) -> list[Ensemble]:
@@ -168,7 +166,7 @@ def shown_contexts(pair: Pair, ensembles: Sequence[Ensemble]) -> tuple[Context, 
 
 
 def certificates(ensembles: Sequence[Ensemble]) -> dict[str, dict[str, float]]:
-    """By side, how well the kept contexts describe the source, and how much better weights could do."""
+    """By side: log RD of the source with the kept contexts, and the bound on what better weights could gain."""
     return {
         "log_rd": {ensemble.side.name: ensemble.objective for ensemble in ensembles},
         "gap": {ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
@@ -176,7 +174,7 @@ def certificates(ensembles: Sequence[Ensemble]) -> dict[str, dict[str, float]]:
 
 
 def refuse_endless(pair: Pair, source: str) -> None:
-    """What is hopelessly long is told so before a tokenizer spends minutes on it."""
+    """Refuse a hopelessly long text before a tokenizer spends minutes on it."""
     if len(source) > pair.tokens.longest * pair.window:
         raise InputError(
             f"The text has {len(source):,} characters, and this pair reads at most {pair.window} tokens at once. "
@@ -211,6 +209,6 @@ def check_size(pair: Pair, framed: FramedIds, settings: FingerprintSettings, ext
 
 
 def _frame_for(source: str, settings: FingerprintSettings) -> Frame:
-    """A source with quotes inside cannot stand between quotes: nothing would tell where it ends."""
+    """The frame of the settings; none for a source with quotes inside, whose end quotes could not mark."""
     frame = FRAMES[settings.frame]
     return FRAMES["none"] if any(end in source for end in frame.ends) else frame

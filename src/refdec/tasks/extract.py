@@ -1,7 +1,7 @@
 """From raw generations to candidate texts.
 
-A raw generation has a fixed number of tokens and knows no end. What it says in the source's place is cut out
-of it here: every run of whole sentences that touches the static part. Text only; knows no ids.
+A raw generation has a fixed number of tokens and no end of its own. The texts for the source's place are cut out of it
+here: every run of whole sentences that touches the static part. Works on text; knows no ids.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from refdec.tasks.frame import Frame
 from refdec.text.sentences import split_sentences
 
 _BROKEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\ufffd]")
-"""Half a character, or a control character that is no line break."""
+"""The mark for half a character, and control characters other than line breaks."""
 
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -66,7 +66,7 @@ def well_formed(runs: Iterable[str], source: str) -> list[str]:
 
 
 def is_well_formed(candidate: str, source: str) -> bool:
-    """Whether this could stand as a text of its own: words in it, nothing broken, nothing left open."""
+    """Whether a candidate could stand alone: it has words, no broken characters and no open brackets or quotes."""
     words = _words(candidate)
     if len(words) < min(2, len(_words(source))) or not words:
         return False
@@ -78,7 +78,7 @@ def is_well_formed(candidate: str, source: str) -> bool:
 
 
 def _finish(run: str, source: str) -> str:
-    """A comma before a closing quote stands for the full stop there ("I agree," she said)."""
+    """A run, tidied; a comma before a closing quote stands for the full stop there ("I agree," she said)."""
     text = re.sub(r"\s+", " ", run).strip() if "\n" not in source else run.strip()
     if text.endswith(",") and not source.endswith(("?", "!")):
         text = text[:-1] + ("." if source.endswith(".") else "")

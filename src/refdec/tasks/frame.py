@@ -1,7 +1,7 @@
-"""Framing: what stands right and left of a source while its contexts are made.
+"""Frames: the text right and left of a source while its contexts are sampled.
 
-A sentence out of context is put between quotes, or on a line of its own, or left bare; the parts of the
-frame are held while the source is rewritten. Text in, ids in text order out.
+A sentence without context is put between quotes, on a line by itself, or left bare. The frame is held while the source
+is rewritten. Text in, ids in text order out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from refdec.reflect.side import FramedIds
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The text before and after a source, and the characters at which a generation has left it."""
+    """The text before and after a source, and the characters that end a generation."""
 
     name: str
     before: str
@@ -30,7 +30,7 @@ class Frame:
         With most tokenizers `?"` is one token. It is then held, so that a question stays a question.
         """
         ids, spans = tokens.encode_with_spans(self.wrap(text))
-        # A space in front of a word is written into the word's own token: it is no static part.
+        # A space before a word is part of the word's token, not of the static part.
         first, last = len(self.before.rstrip(" ")), len(self.before) + len(text)
         left = sum(1 for begin, _ in spans if begin < first)
         right = sum(1 for _, end in spans if end > last)

@@ -3,8 +3,8 @@
 A filling is good when it makes the text after the gap probable from before it, and the text before it probable
 from behind (section "Abductive Reasoning" of the paper). Left to itself the method repeats the observations: the
 ensemble was taught to say them, and a language model finds nothing more probable than what was said already. Three
-rules mend that. Word sequences of the observations are not said again while generating; a candidate that is mostly
-copied is none; and a filling is credited only for words of the observations that it does not itself contain.
+rules prevent that. Generations do not repeat word sequences of the observations; a candidate that is mostly copied is
+dropped; and a filling is credited only for words of the observations that it does not itself contain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from refdec.reflect.scoring import fits, token_logprobs
 from refdec.reflect.side import FramedIds, Side
 from refdec.results import Explanation, Filling, InfillResult, Reason
 from refdec.settings import InfillSettings
-from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.candidates import Place, check_room, generate_candidates
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import (
     Described,
@@ -76,24 +76,24 @@ async def infill(
         seed=settings.seed,
     )
 
+    async def describe(side: Side) -> Ensemble:
+        contexts = await contexts_of(side, Described(gap.framed.all, gap.whole, place.key), settings)
+        # The entropy in the settings is that of a whole generation; the observations have another length.
+        entropy = settings.entropy * len(gap.framed.all) / settings.tokens
+        return await weigh(side, gap.framed, contexts, settings, entropy=entropy)
+
+    def texts_in(ids: Ids, side: str) -> list[str]:
+        return gap.candidates(pair.tokens.decode(ids), side, settings)
+
     def rules(edge: Edge) -> list[NoRepeat]:
         return [NoRepeat(edge, (gap.left, gap.right), settings.no_repeat)] if settings.no_repeat else []
 
-    async def explore(side: Side) -> tuple[Ensemble, list[str]]:
-        stage(f"contexts on the {side.name}")
-        contexts = await contexts_of(side, Described(gap.framed.all, gap.whole, place.key), settings)
-        # The wanted entropy is that of a whole generation; the observations have another length.
-        entropy = settings.entropy * len(gap.framed.all) / settings.tokens
-        ensemble = await weigh(side, gap.framed, contexts, settings, entropy=entropy)
-        stage(f"generating from the {side.name}")
-        texts = [pair.tokens.decode(ids) for ids in await generations(pair, ensemble, place, rules)]
-        return ensemble, [candidate for text in texts for candidate in gap.candidates(text, side.name, settings)]
-
-    explored = await on_both_sides(pair, explore)
-    ensembles = [ensemble for ensemble, _ in explored]
-    found = gather(explored, wanted)
-    stage(f"scoring {len(found.origins)} candidates")
-    ranked = await _rank(pair, gap, found.origins, settings)
+    stage("sampling contexts")
+    ensembles = await on_both_sides(pair, describe)
+    stage("generating candidates")
+    candidates = await generate_candidates(pair, ensembles, place, texts_in, rules)
+    stage(f"scoring {len(candidates.origins)} candidates")
+    ranked = await _rank(pair, gap, candidates.origins, settings)
     contexts = shown_contexts(pair, ensembles)
     mark = signature("infill", pair, settings, constraints)
     explanation = None
@@ -106,7 +106,7 @@ async def infill(
             tokens = await explain_tokens(pair, ensembles, frame, item.text)
             reasons.append(Reason(item.text, label, item.score, relative, tokens))
         explanation = Explanation("infill", gap.left, gap.right, contexts, tuple(reasons), mark)
-    return InfillResult(gap.left, gap.right, tuple(ranked), contexts, mark, found.rejected, explanation)
+    return InfillResult(gap.left, gap.right, tuple(ranked), contexts, mark, candidates.rejected, explanation)
 
 
 def split_blanks(text: str) -> list[str]:
@@ -165,10 +165,9 @@ class _Gap:
             runs = [run for run in sentence_runs(body, side)[-settings.sentences :] if is_closed(run)]
         else:
             runs = word_runs(body, side, settings.most_words)
-        found = well_formed(runs, "" if self.sentences else "word")
         return [
             text
-            for text in found
+            for text in well_formed(runs, "" if self.sentences else "word")
             if settings.least_words <= len(text.split()) <= settings.most_words
             and not (settings.no_repeat and copies(text, (self.left, self.right)))
         ]
@@ -177,7 +176,7 @@ class _Gap:
 async def _fits(
     pair: Pair, gap: _Gap, ensembles: Sequence[Ensemble], fillings: Sequence[Filling]
 ) -> list[tuple[float, ...]]:
-    """How probable each kept context is with each filling, against the empty hypothesis."""
+    """Log-probability of each kept context next to each filling, less that next to the empty hypothesis."""
     middles = [(), *(tuple(pair.tokens.encode(" " + item.text)) for item in fillings)]
     framed = [gap.framed.left + middle + gap.framed.right for middle in middles]
     per_side = await together(fits(ensemble.side, ensemble.contexts, framed) for ensemble in ensembles)
@@ -185,16 +184,16 @@ async def _fits(
 
 
 async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: InfillSettings) -> list[Filling]:
-    """Every candidate with what it explains; those that explain both observations first."""
+    """Every candidate with its gains; those that explain both observations first."""
     if not origins:
         return []
     texts = list(origins)
     fillings = [tuple(pair.tokens.encode(" " + text)) for text in texts]
-    middles = [(), *fillings]  # the empty hypothesis first: what a filling adds is measured against it
+    middles = [(), *fillings]  # the empty hypothesis first: gains are measured against it
     credited = [_credited(pair, text, gap, settings) for text in texts]
 
     async def gain(name: str, model: LanguageModel, near: Ids, far: Ids) -> list[float]:
-        """What each filling adds to the observation on one side."""
+        """What each filling adds to the log-probability of the observation on one side."""
         if not far:
             return [0.0] * len(texts)
         forward = model.direction is Direction.FORWARD
@@ -203,8 +202,8 @@ async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: Infill
         logprobs = torch.cat(rows).double()
         added = logprobs[1:] - logprobs[0]  # (texts, tokens), in reading order
         masks = torch.tensor([model.direction.arrange(mask[name]) for mask in credited])
-        found: list[float] = (added * masks).sum(1).tolist()
-        return found
+        gains: list[float] = (added * masks).sum(1).tolist()
+        return gains
 
     left, right = gap.framed.left, gap.framed.right
     both = await together((gain("left", pair.backward, right, left), gain("right", pair.forward, left, right)))
@@ -226,20 +225,18 @@ async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: Infill
 
 def _credited(pair: Pair, text: str, gap: _Gap, settings: InfillSettings) -> dict[str, list[bool]]:
     """For each token of the observations, in text order, whether a filling is credited for making it probable."""
-    said = {stem(word) for word in bare_words(text)} if settings.credit == "new" else set()
-    result = {}
-    for name, ids in (("left", gap.framed.left), ("right", gap.framed.right)):
-        result[name] = _tokens_outside(pair, ids, said)
-    return result
+    stems = {stem(word) for word in bare_words(text)} if settings.credit == "new" else set()
+    observations = {"left": gap.framed.left, "right": gap.framed.right}
+    return {name: _tokens_outside(pair, ids, stems) for name, ids in observations.items()}
 
 
-def _tokens_outside(pair: Pair, ids: Sequence[int], said: set[str]) -> list[bool]:
-    """Which tokens belong to words that were not said."""
+def _tokens_outside(pair: Pair, ids: Sequence[int], stems: set[str]) -> list[bool]:
+    """Which tokens belong to words with none of these stems."""
     text = pair.tokens.decode(ids)
     _, spans = pair.tokens.encode_with_spans(text)  # not token by token: several can spell one letter
     words = [
         match.span()
         for match in re.finditer(r"\w+(?:['’]\w+)*", text)
-        if stem(match.group().lower().replace("’", "'")) in said
+        if stem(match.group().lower().replace("’", "'")) in stems
     ]
     return [not any(begin < last and first < end for first, last in words) for begin, end in spans]

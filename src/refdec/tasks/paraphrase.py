@@ -11,10 +11,9 @@ from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits
-from refdec.reflect.side import Side
 from refdec.results import Explanation, Paraphrase, ParaphraseResult
 from refdec.settings import ParaphraseSettings
-from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.candidates import Place, check_room, generate_candidates
 from refdec.tasks.confidence import with_confidence
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, certificates, describe_side, ensembles_of, prepare, shown_contexts, silent
@@ -36,15 +35,11 @@ async def paraphrase(
     explain: int = 0,
     stage: Stage = silent,
 ) -> ParaphraseResult:
-    """Sample contexts on both sides, learn their weights, generate from them, and rank what comes out.
+    """Describe a text by its contexts, generate from them, and rank the candidates.
 
-    A fingerprint stands for the first two steps. The best `explain` candidates are explained token by token.
+    A fingerprint stands for the description. The best `explain` candidates are explained token by token.
     """
     source, frame, framed = prepare(pair, text, settings, settings.extra_tokens)
-    known: dict[str, Ensemble] = {}
-    if fingerprint is not None:
-        fingerprint.check(pair.name, source, settings)
-        known = {ensemble.side.name: ensemble for ensemble in ensembles_of(pair, fingerprint)}
     wanted = constraints.on(source)
     length = len(framed.middle) + settings.extra_tokens
     check_room(pair, wanted, length)
@@ -59,22 +54,20 @@ async def paraphrase(
         seed=settings.seed,
     )
 
-    async def explore(side: Side) -> tuple[Ensemble, list[str]]:
-        """The ensemble of one side, and the candidates that it generates."""
-        stage(f"contexts on the {side.name}")
-        ensemble = known.get(side.name) or await describe_side(side, source, framed, settings)
-        stage(f"generating from the {side.name}")
-        candidates = []
-        for ids in await generations(pair, ensemble, place):
-            raw = pair.tokens.decode(ids + framed.right if side.name == "right" else framed.left + ids)
-            candidates += extract(raw, side.name, frame, source)
-        return ensemble, candidates
+    def texts_in(ids: Ids, side: str) -> list[str]:
+        raw = pair.tokens.decode(ids + framed.right if side == "right" else framed.left + ids)
+        return extract(raw, side, frame, source)
 
-    explored = await on_both_sides(pair, explore)
-    ensembles = [ensemble for ensemble, _ in explored]
-    found = gather(explored, wanted)
-    stage(f"scoring {len(found.origins)} candidates")
-    ranked, source_score = await _score(pair, frame, source, ensembles, found.origins, settings)
+    if fingerprint is None:
+        stage("sampling contexts")
+        ensembles = await on_both_sides(pair, lambda side: describe_side(side, source, framed, settings))
+    else:
+        fingerprint.check(pair.name, source, settings)
+        ensembles = ensembles_of(pair, fingerprint)
+    stage("generating candidates")
+    candidates = await generate_candidates(pair, ensembles, place, texts_in)
+    stage(f"scoring {len(candidates.origins)} candidates")
+    ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
     ranked = with_confidence(pair.name, source, ranked, settings)
     contexts = shown_contexts(pair, ensembles)
     mark = signature("paraphrase", pair, settings, constraints)
@@ -89,13 +82,13 @@ async def paraphrase(
         contexts=contexts,
         **certificates(ensembles),
         signature=mark,
-        rejected=found.rejected,
-        dropped=len(found.origins) - len(ranked),
+        rejected=candidates.rejected,
+        dropped=len(candidates.origins) - len(ranked),
         explanation=explanation,
     )
 
 
-async def _score(
+async def _rank(
     pair: Pair,
     frame: Frame,
     source: str,
@@ -103,10 +96,10 @@ async def _score(
     origins: Mapping[str, str],
     settings: ParaphraseSettings,
 ) -> tuple[list[Paraphrase], float]:
-    """Candidates with their scores, and the source's own score (equation 3, kept contexts, unweighted).
+    """Candidates, best first, and the source's own score (equation 3 over the kept contexts, unweighted).
 
-    To that comes a share of how likely a candidate is itself, as in a noisy channel, less a penalty for numbers and
-    names of the source that it does not have.
+    A candidate's score also counts a share of its own log-probability, as in a noisy channel, less a penalty for
+    numbers and names of the source that it lacks.
     """
     room = pair.window - max(len(context) for ensemble in ensembles for context in ensemble.contexts)
     framed = {text: pair.tokens.encode(frame.wrap(text)) for text in (source, *origins)}

@@ -1,6 +1,6 @@
-"""Candidates in rank order: which of them are read to the end, and what is said of each.
+"""Candidates in rank order: which of them are read to the end, and the figures of each.
 
-Fits are log-probabilities of contexts next to a text; the task says how they are measured and what they add up to.
+A fit is the log-probability of a context next to a text; the task says how fits are measured and added up.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Fit = Callable[[Ensemble, Sequence[Ids], Sequence[str]], Task[torch.Tensor]]
 
 
 TOLD_APART = Constraints(automatic=("numbers", "names"))
-"""What a reader compares first; a text without one of these says something else."""
+"""Numbers and names: a text that lacks one of the source's says something else."""
 
 RACE_FLOPS = {"cuda": 2e13}
-"""A GPU does less work than this, for one input, sooner than it is told twice what to do."""
+"""FLOPs per input below which a GPU reads everything sooner than it starts a second round of passes."""
 
 
 def is_copy(candidate: str, source: str) -> bool:
@@ -40,7 +40,7 @@ def is_copy(candidate: str, source: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What speaks for and against a text before any context has read it."""
+    """What counts for and against a text apart from its fit with the contexts."""
 
     prior: float  # its own log-probability against the source's, times its weight; nats
     lost: tuple[str, ...]  # numbers and names of the source that it does not have
@@ -54,16 +54,16 @@ class Standing:
 async def standings(
     pair: Pair, texts: Mapping[str, Sequence[int]], settings: ParaphraseSettings
 ) -> dict[str, Standing]:
-    """Of texts with their ids, the source first, which has nothing for it and nothing against it."""
-    own = [0.0] * len(texts)
+    """The standing of texts with their ids; the first is the source, whose standing is zero."""
+    priors = [0.0] * len(texts)
     if settings.prior:
         both = await own_both(pair, list(texts.values()))
-        own = [float(forward.double().sum() + backward.double().sum()) / 2 for forward, backward in both]
+        priors = [float(forward.double().sum() + backward.double().sum()) / 2 for forward, backward in both]
     kept = TOLD_APART.on(next(iter(texts)))
     result = {}
-    for text, value in zip(texts, own, strict=True):
+    for text, value in zip(texts, priors, strict=True):
         lost = tuple(dict.fromkeys(kept.lacking(text)))
-        result[text] = Standing(settings.prior * (value - own[0]), lost, settings.loss * bool(lost))
+        result[text] = Standing(settings.prior * (value - priors[0]), lost, settings.loss * bool(lost))
     return result
 
 
@@ -89,7 +89,7 @@ async def race(
 
 
 def _is_worth_it(ensembles: Sequence[Ensemble], texts: int) -> bool:
-    """Whether leaving some out saves more than a second round of passes costs: not for a small model on a GPU."""
+    """Whether dropping texts early saves more than a second round of passes costs: not for a small model on a GPU."""
     model = ensembles[0].side.outward
     tokens = texts * sum(len(context) for item in ensembles for context in item.contexts)
     return model.cost.flops(tokens, tokens, 0) >= RACE_FLOPS.get(model.device.type, 0.0)
@@ -102,7 +102,7 @@ def ranked_paraphrases(
     fits: Sequence[torch.Tensor],
     origins: Mapping[str, str],
 ) -> list[Paraphrase]:
-    """Candidates with everything known of them, best first; the first text is the source, candidate or not."""
+    """Candidates with their figures, best first; the first text is the source, which need not be a candidate."""
     source = texts[0]
     relative = torch.cat([side - side[0] for side in fits], dim=1).tolist()
     candidates = [

@@ -1,4 +1,4 @@
-"""Explanations: the surprise of every token in its place, and the one view that all tasks share."""
+"""Explanations: the surprise of every token of a text, and the reasons for and against each candidate."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from refdec.tasks.frame import Frame
 async def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, text: str) -> tuple[Token, ...]:
     """The pieces of a text with their surprise under the ensembles, mean of both directions.
 
-    A piece that shares a token with the frame is held, so nothing about it can surprise.
+    A piece that shares a token with the frame is held, and has no surprise.
     """
     wrapped = frame.wrap(text)
     first, last = len(frame.before), len(frame.before) + len(text)
@@ -43,8 +43,8 @@ async def explain_paraphrases(
     """The source as the yardstick, and what speaks for and against each candidate."""
     nothing = (0.0,) * sum(len(ensemble.contexts) for ensemble in ensembles)
     texts = (source, *(item.text for item in candidates))
-    own, *rows = await together(explain_tokens(pair, ensembles, frame, text) for text in texts)
-    reasons = [Reason(source, "source", 0.0, nothing, own)]
+    source_tokens, *rows = await together(explain_tokens(pair, ensembles, frame, text) for text in texts)
+    reasons = [Reason(source, "source", 0.0, nothing, source_tokens)]
     for item, tokens in zip(candidates, rows, strict=True):
         label = "copy of the source" if item.copy else ""
         reasons.append(Reason(item.text, label, item.relative, item.fits, tokens))

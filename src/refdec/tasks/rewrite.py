@@ -22,7 +22,7 @@ from refdec.reflect.scoring import fits
 from refdec.reflect.side import FramedIds, Side
 from refdec.results import Explanation, Paraphrase, RewriteResult
 from refdec.settings import RewriteSettings
-from refdec.tasks.candidates import Place, check_room, gather, generations
+from refdec.tasks.candidates import Place, check_room, generate_candidates
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import (
     Described,
@@ -80,8 +80,7 @@ async def rewrite(
         seed=settings.seed,
     )
 
-    async def explore(side: Side) -> tuple[Ensemble, list[str]]:
-        stage(f"contexts on the {side.name}")
+    async def describe(side: Side) -> Ensemble:
         given = [spot.neighbour(side)] if spot.neighbour(side) else []
         held = round(settings.contexts * settings.in_place)
         sampled: dict[Ids, None] = {}
@@ -92,23 +91,18 @@ async def rewrite(
             if count:
                 described = Described(ids, source, key)
                 sampled |= dict.fromkeys(await contexts_of(side, described, settings.replace(contexts=count)))
-        ensemble = await weigh(
-            side,
-            bare,
-            [*given, *sampled],
-            settings,
-            given=len(given),
-            given_weight=settings.neighbour_weight,
-        )
-        stage(f"generating from the {side.name}")
-        texts = [pair.tokens.decode(ids) for ids in await generations(pair, ensemble, place, _no_repeat)]
-        return ensemble, [candidate for text in texts for candidate in spot.candidates(text, side.name)]
+        share = settings.neighbour_weight
+        return await weigh(side, bare, [*given, *sampled], settings, given=len(given), given_weight=share)
 
-    explored = await on_both_sides(pair, explore)
-    ensembles = [ensemble for ensemble, _ in explored]
-    found = gather(explored, wanted)
-    stage(f"scoring {len(found.origins)} candidates")
-    ranked, source_score = await _score(pair, spot, ensembles, found.origins, settings)
+    def texts_in(ids: Ids, side: str) -> list[str]:
+        return spot.candidates(pair.tokens.decode(ids), side)
+
+    stage("sampling contexts")
+    ensembles = await on_both_sides(pair, describe)
+    stage("generating candidates")
+    candidates = await generate_candidates(pair, ensembles, place, texts_in, _no_repeat)
+    stage(f"scoring {len(candidates.origins)} candidates")
+    ranked, source_score = await _rank(pair, spot, ensembles, candidates.origins, settings)
     contexts = shown_contexts(pair, ensembles)
     mark = signature("rewrite", pair, settings, constraints)
     explanation = None
@@ -122,8 +116,8 @@ async def rewrite(
         contexts=contexts,
         **certificates(ensembles),
         signature=mark,
-        rejected=found.rejected,
-        dropped=len(found.origins) - len(ranked),
+        rejected=candidates.rejected,
+        dropped=len(candidates.origins) - len(ranked),
         explanation=explanation,
         left=spot.frame.before,
         right=spot.frame.after,
@@ -131,7 +125,7 @@ async def rewrite(
 
 
 def _no_repeat(edge: Edge) -> list[NoRepeat]:
-    """A rewriting does not say the same pair of words twice: "It was over, and it was over."."""
+    """Forbids sequences of three words that a rewriting already has: "It was over, and it was over"."""
     return [NoRepeat(edge, (), length=3)]
 
 
@@ -208,11 +202,11 @@ class Spot:
             runs = word_runs(body, side, len(self.span.split()) + EXTRA_WORDS)
             if self.frame.after[:1] in tuple(",.;:!?"):
                 runs = [run.rstrip(",.;:!?") for run in runs]
-        found = well_formed([run for run in runs if run], self.span)
+        texts = well_formed([run for run in runs if run], self.span)
         neighbours = (self.frame.before[-NEARBY:], self.frame.after[:NEARBY])
-        if copies(self.span, neighbours):  # it says itself what stands around it
-            return found
-        return [text for text in found if not copies(text, neighbours)]
+        if copies(self.span, neighbours):  # the span itself repeats its neighbours, so a rewriting may
+            return texts
+        return [text for text in texts if not copies(text, neighbours)]
 
 
 def _encode(pair: Pair, frame: Frame, text: str) -> Ids:
@@ -222,7 +216,7 @@ def _encode(pair: Pair, frame: Frame, text: str) -> Ids:
 
 
 def _joined(left: str, right: str) -> tuple[str, str]:
-    """The neighbours with a space towards the span, where they are given without one that belongs there.
+    """The neighbours, each with a space towards the span where one belongs and is missing.
 
     None belongs after an opening bracket or quote, a hyphen or a slash.
     """
@@ -233,19 +227,19 @@ def _joined(left: str, right: str) -> tuple[str, str]:
     return left, right
 
 
-async def _score(
+async def _rank(
     pair: Pair, spot: Spot, ensembles: Sequence[Ensemble], origins: Mapping[str, str], settings: RewriteSettings
 ) -> tuple[list[Paraphrase], float]:
-    """Candidates by the fit of the sampled contexts (equation 3) and of the true neighbours in their place."""
+    """Candidates, best first, by the fit of the sampled contexts (equation 3) and of the true neighbours."""
 
     async def fit(ensemble: Ensemble, contexts: Sequence[Ids], texts: Sequence[str]) -> torch.Tensor:
         side, true = ensemble.side, spot.neighbour(ensemble.side)
         held = [spot.held(side, alone[text]) for text in texts]
         sampled = [context for context in contexts if context != true]
-        found = dict(zip(sampled, (await fits(side, sampled, held)).T, strict=True))
+        columns = dict(zip(sampled, (await fits(side, sampled, held)).T, strict=True))
         if true in contexts:
-            found[true] = (await fits(side, [true], held))[:, 0]
-        return torch.stack([found[context] for context in contexts], dim=1) if contexts else torch.empty(len(texts), 0)
+            columns[true] = (await fits(side, [true], held))[:, 0]
+        return torch.stack([columns[ids] for ids in contexts], dim=1) if contexts else torch.empty(len(texts), 0)
 
     alone = {text: _encode(pair, spot.frame, text) for text in (spot.span, *origins)}
     standing = await standings(pair, alone, settings)

@@ -1,4 +1,4 @@
-"""Score: how well candidates fit the contexts of a reference, which tells how alike they are (equation 3).
+"""Score: how alike texts are, measured by how well candidates fit the contexts of a reference (equation 3).
 
 The contexts are samples, so a bootstrap over them gives every number an interval.
 """
@@ -16,7 +16,7 @@ from refdec.settings import ScoreSettings
 from refdec.tasks.describe import Stage, prepare, silent
 from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.signature import signature
-from refdec.tasks.yardstick import Array, Table, Yardstick, Yardsticks, describe, passes
+from refdec.tasks.yardstick import Array, FitTable, Yardstick, Yardsticks, describe, passes
 
 
 async def score(
@@ -33,9 +33,8 @@ async def score(
     """The Reflective Score of each candidate against a reference, in the order given.
 
     A fingerprint of the reference stands for sampling its contexts, and for the reference itself if that is None.
-    Calls that are given the same yardsticks describe a reference once; those were made with the same pair and settings,
-    and with the fingerprint, if there is one.
-    In the symmetric form each candidate is a reference too, and judges the other one.
+    Calls with the same yardsticks describe a reference once; these must have been made with the same pair, settings and
+    fingerprint. In the symmetric form each candidate is also a reference, and judges the other text.
     """
     if yardsticks is None:
         yardsticks = Yardsticks(pair, settings, fingerprint)
@@ -43,7 +42,7 @@ async def score(
         raise ValueError("These yardsticks are of other models, other settings or another fingerprint.")
     texts = [prepare(pair, candidate, settings)[0] for candidate in candidates]
     yardstick = await yardsticks.of(reference, stage)
-    returned: dict[str, Table] = {}
+    returned: dict[str, FitTable] = {}
     if settings.symmetric:
         stage("contexts of the candidates")
         returned = await _returned(yardstick, list(dict.fromkeys(texts)))
@@ -57,9 +56,9 @@ async def score(
     ]
 
 
-async def _returned(yardstick: Yardstick, texts: Sequence[str]) -> dict[str, Table]:
-    """What each of these texts says of the reference."""
-    result: dict[str, Table] = {}
+async def _returned(yardstick: Yardstick, texts: Sequence[str]) -> dict[str, FitTable]:
+    """The fit of the reference with the contexts of each text."""
+    result: dict[str, FitTable] = {}
     for group in passes(yardstick.pair, texts):
         back = await together(describe(yardstick.pair, text, yardstick.settings) for text in group)
         tables = await together(other.judge([yardstick.text]) for other in back)
@@ -68,7 +67,7 @@ async def _returned(yardstick: Yardstick, texts: Sequence[str]) -> dict[str, Tab
 
 
 def _make_score(
-    yardstick: Yardstick, text: str, judged: Sequence[Table], mark: str, explanation: Explanation | None
+    yardstick: Yardstick, text: str, judged: Sequence[FitTable], mark: str, explanation: Explanation | None
 ) -> Score:
     settings = yardstick.settings
     whole = [table.numbers(settings.resamples, settings.seed) for table in judged]
@@ -99,7 +98,7 @@ def _make_score(
 
 
 def _scaled(value: Array, own: Array, nothing: Array) -> Array:
-    """100 at the reference's own fit, 0 at that of unrelated texts; the first holds even where these fit better."""
+    """100 at the reference's own fit, 0 at that of unrelated texts; still 100 where unrelated texts fit better."""
     return 100 + 100 * (value - own) / np.maximum(own - nothing, 1e-6)
 
 

@@ -1,7 +1,7 @@
 """A yardstick: a reference described by its contexts, ready to judge candidates, and a small store of such.
 
-What it measures of its own text and of unrelated ones is kept, so that every candidate costs only itself. On a CPU a
-number depends on its own text alone: not on what is judged with it, nor on what was judged before.
+The figures of the reference and of unrelated texts are kept, so each candidate costs one pass. On a CPU the figures
+of a text do not depend on the texts that are judged with it or before it.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ UNRELATED = (
     "Our neighbours are painting their fence green.",
     "Add the flour slowly and stir until it is smooth.",
 )
-"""What is known of a reference by a text that has nothing to do with it: the zero of the scale."""
+"""Texts that have nothing to do with a reference: their mean fit is the zero of the scale."""
 
 MOST_YARDSTICKS = 64
-"""That a store holds. Each is its contexts and a few numbers about them, some hundred KB."""
+"""Yardsticks that a store holds. Each takes some hundred KB for its contexts and their figures."""
 
 Array = npt.NDArray[np.float64]
 
 
 def passes(pair: Pair, texts: Iterable[str]) -> list[list[str]]:
-    """Texts that are worked on at once: on a GPU all of them, which fills it.
+    """Texts grouped into those that are computed together: on a GPU all of them, which fills it.
 
-    On a CPU one by one: what shares a pass rounds differently (in int8 that moves a score by up to 0.1 nats), and a few
-    contexts fill a pass anyway.
+    On a CPU one by one: texts that share a pass round differently (in int8 that moves a score by up to 0.1 nats), and
+    a few contexts fill a pass anyway.
     """
     listed = list(texts)
     if pair.forward.device.type == "cuda":
@@ -66,15 +66,15 @@ def passes(pair: Pair, texts: Iterable[str]) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Numbers:
-    """(score, the reference's own, that of nothing): as measured, and for every resample."""
+    """(score, the score of the reference itself, that of unrelated texts): as measured, and for every resample."""
 
     value: Array  # (3,)
     draws: Array  # (resamples, 3)
 
 
 @dataclass(frozen=True)
-class Table:
-    """Log-probabilities of contexts next to a candidate, the reference and nothing, with their weights."""
+class FitTable:
+    """Log-probabilities of contexts next to a candidate, the reference and unrelated texts, with their weights."""
 
     key: str
     sides: dict[str, tuple[Array, Array]]  # side -> (3, contexts), (contexts,)
@@ -99,7 +99,7 @@ class Table:
 
 @dataclass(frozen=True)
 class _Contexts:
-    """The contexts of one side that count, in an order that does not depend on how they were come by."""
+    """The contexts of one side that count, in an order that does not depend on how they were sampled."""
 
     side: Side
     ids: list[Ids]
@@ -107,29 +107,29 @@ class _Contexts:
 
 
 @dataclass(frozen=True)
-class _Measured:
-    """The contexts next to a text, and the text by itself."""
+class _TextFits:
+    """The log-probability of each context next to a text, and the fluency of the text by itself."""
 
     sides: list[Array]  # (contexts,), in the order of the yardstick's sides
     fluency: float
 
     @classmethod
-    def mean(cls, several: Sequence[_Measured]) -> _Measured:
+    def mean(cls, several: Sequence[_TextFits]) -> _TextFits:
         sides = zip(*(measured.sides for measured in several), strict=True)
         return cls([np.stack(rows).mean(0) for rows in sides], float(np.mean([item.fluency for item in several])))
 
 
 @dataclass(eq=False)
 class Yardstick:
-    """A described reference. Holds ids and numbers, and nothing of what models keep."""
+    """A described reference. Holds ids and numbers, no caches of the models."""
 
     pair: Pair
     text: str
     frame: Frame
     settings: ScoreSettings
-    sampled: list[tuple[Side, list[Ids]]] = field(default_factory=list)  # as they were drawn
+    sampled: list[tuple[Side, list[Ids]]] = field(default_factory=list)  # in the order of drawing
     ensembles: list[Ensemble] = field(default_factory=list)  # empty while no weights are needed
-    _ends: tuple[_Measured, _Measured] | None = None  # of the scale: the reference itself, and nothing
+    _ends: tuple[_TextFits, _TextFits] | None = None  # of the scale: the reference itself, and unrelated texts
 
     @cached_property
     def sides(self) -> list[_Contexts]:
@@ -152,26 +152,26 @@ class Yardstick:
             framed = self.frame.encode(self.pair.tokens, self.text)
             self.ensembles = await together(weigh(side, framed, ids, self.settings) for side, ids in self.sampled)
 
-    async def judge(self, candidates: Sequence[str]) -> dict[str, Table]:
-        """What the reference's contexts say of texts, beside what they say of itself and of nothing."""
+    async def judge(self, candidates: Sequence[str]) -> dict[str, FitTable]:
+        """The fit of texts with the reference's contexts, beside that of the reference and of unrelated texts."""
         unrelated = [text for text in UNRELATED if text != self.text]
         ends = [] if self._ends is not None else [self.text, *unrelated]
-        found = await self._measure(dict.fromkeys([*ends, *(text for text in candidates if text != self.text)]))
+        by_text = await self._measure(dict.fromkeys([*ends, *(text for text in candidates if text != self.text)]))
         if self._ends is None:
-            self._ends = found[self.text], _Measured.mean([found[text] for text in unrelated])
-        found[self.text] = self._ends[0]
-        return {text: self._table(found[text], *self._ends) for text in candidates}
+            self._ends = by_text[self.text], _TextFits.mean([by_text[text] for text in unrelated])
+        by_text[self.text] = self._ends[0]
+        return {text: self._table(by_text[text], *self._ends) for text in candidates}
 
-    async def explain(self, texts: Sequence[str], tables: Mapping[str, Table], mark: str) -> list[Explanation]:
-        """What speaks for and against each text, the reference beside it."""
+    async def explain(self, texts: Sequence[str], tables: Mapping[str, FitTable], mark: str) -> list[Explanation]:
+        """The reasons for and against each text, with the reference as the yardstick."""
         await self.weigh()
         contexts = shown_contexts(self.pair, self.ensembles)
         everything = [self.text, *texts]
-        found = [reason for group in passes(self.pair, everything) for reason in await self._explained(group)]
-        own_fits, own_tokens = found[0]
+        explained = [row for group in passes(self.pair, everything) for row in await self._explained(group)]
+        own_fits, own_tokens = explained[0]
         own = Reason(self.text, "reference", 0.0, (0.0,) * len(contexts), own_tokens)
         result = []
-        for text, (fitting, tokens) in zip(texts, found[1:], strict=True):
+        for text, (fitting, tokens) in zip(texts, explained[1:], strict=True):
             value, reference, _ = tables[text].numbers(0, 0).value
             reason = Reason(text, "", float(value - reference), tuple((fitting - own_fits).tolist()), tokens)
             result.append(Explanation("score", "", "", contexts, (own, reason), mark))
@@ -184,26 +184,26 @@ class Yardstick:
         tokens = await together(explain_tokens(self.pair, self.ensembles, self.frame, text) for text in texts)
         return list(zip(fitting, tokens, strict=True))
 
-    async def _measure(self, texts: Iterable[str]) -> dict[str, _Measured]:
+    async def _measure(self, texts: Iterable[str]) -> dict[str, _TextFits]:
         result = {}
         for group in passes(self.pair, texts):
             framed = [self.pair.tokens.encode(self.frame.wrap(text)) for text in group]
             fitting = await together(fits(contexts.side, contexts.ids, framed) for contexts in self.sides)
-            by_text = zip(*(found.double().unbind() for found in fitting), strict=True)
+            by_text = zip(*(side.double().unbind() for side in fitting), strict=True)
             fluency = await self._fluency(framed)
             for text, sides, own in zip(group, by_text, fluency, strict=True):
-                result[text] = _Measured([row.numpy().copy() for row in sides], own)
+                result[text] = _TextFits([row.numpy().copy() for row in sides], own)
         return result
 
     async def _fluency(self, framed: Sequence[Sequence[int]]) -> list[float]:
-        """Log-probability a token of each framed text by itself, both directions added, times its weight."""
+        """Log-probability per token of each framed text by itself, both directions added, times its weight."""
         weight = self.settings.fluency
         if not weight:
             return [0.0] * len(framed)
         return [weight * sum(float(row.double().mean()) for row in both) for both in await own_both(self.pair, framed)]
 
-    def _table(self, *measured: _Measured) -> Table:
-        return Table(
+    def _table(self, *measured: _TextFits) -> FitTable:
+        return FitTable(
             key=self.text,
             sides={
                 contexts.side.name: (np.stack([item.sides[number] for item in measured]), contexts.weights)
@@ -217,12 +217,12 @@ async def describe(pair: Pair, text: str, settings: ScoreSettings, stage: Stage 
     """The yardstick of a reference, with the weights that its settings ask for."""
     source, frame, framed = prepare(pair, text, settings)
 
-    async def explore(side: Side) -> tuple[Side, list[Ids]]:
-        stage(f"contexts on the {side.name}")
+    async def sample(side: Side) -> tuple[Side, list[Ids]]:
         return side, await contexts_of(side, Described(framed.all, source, source), settings)
 
+    stage("sampling contexts")
     names = ("right", "left") if settings.sides == "both" else (settings.sides,)
-    yardstick = Yardstick(pair, source, frame, settings, sampled=await on_both_sides(pair, explore, names))
+    yardstick = Yardstick(pair, source, frame, settings, sampled=await on_both_sides(pair, sample, names))
     if settings.weighting != "none":
         await yardstick.weigh()
     return yardstick
@@ -236,15 +236,15 @@ def recall(pair: Pair, fingerprint: Fingerprint, settings: ScoreSettings) -> Yar
 
 
 class Yardsticks:
-    """The yardsticks that were asked for last, so that whoever judges by the same reference shares one."""
+    """The yardsticks used last, so that calls with the same reference share one."""
 
     def __init__(self, pair: Pair, settings: ScoreSettings, fingerprint: Fingerprint | None = None) -> None:
-        """With a fingerprint, there is only the yardstick that it was made from."""
+        """With a fingerprint, its own text is the only reference."""
         self.pair, self.settings, self.fingerprint = pair, settings, fingerprint
-        self._known: dict[str, Shared[Yardstick]] = {}  # by text, the one asked for last at the end
+        self._shared: dict[str, Shared[Yardstick]] = {}  # by text, the one used last at the end
 
     def are_of(self, pair: Pair, settings: ScoreSettings, fingerprint: Fingerprint | None) -> bool:
-        """Whether a call with these may use them; a fingerprint need not be named again."""
+        """Whether a call with these arguments may use this store; a fingerprint need not be given again."""
         return self.pair is pair and self.settings == settings and fingerprint in (None, self.fingerprint)
 
     async def of(self, reference: str | None, stage: Stage = silent) -> Yardstick:
@@ -253,17 +253,17 @@ class Yardsticks:
         if made is not None:
             made.check(self.pair.name, None if reference is None else clean(reference), self.settings)
         text = clean(reference or "") if made is None else made.text
-        found = self._known.pop(text, None) or Shared(partial(self._make, text, stage))
-        self._known[text] = found
-        if len(self._known) > MOST_YARDSTICKS:
-            del self._known[next(iter(self._known))]
-        return await found
+        yardstick = self._shared.pop(text, None) or Shared(partial(self._make, text, stage))
+        self._shared[text] = yardstick
+        if len(self._shared) > MOST_YARDSTICKS:
+            del self._shared[next(iter(self._shared))]
+        return await yardstick
 
     async def _make(self, text: str, stage: Stage) -> Yardstick:
-        """A yardstick that knows the ends of its scale."""
+        """A yardstick with the ends of its scale measured."""
         if self.fingerprint is not None:
-            found = recall(self.pair, self.fingerprint, self.settings)
+            yardstick = recall(self.pair, self.fingerprint, self.settings)
         else:
-            found = await describe(self.pair, text, self.settings, stage)
-        await found.judge([])
-        return found
+            yardstick = await describe(self.pair, text, self.settings, stage)
+        await yardstick.judge([])
+        return yardstick
