@@ -19,7 +19,7 @@ from refdec import InfillSettings, Pair
 from refdec.evaluate.data import data_folder, read_gaps
 from refdec.evaluate.outputs import OutputFile
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sample import Sampling, sample
+from refdec.reflect.sampling import Sampling, sample_branching
 from refdec.reflect.side import FramedIds, Side
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed
 from refdec.tasks.signature import signature
@@ -35,7 +35,9 @@ def continue_forward(pair: Pair, left: str, settings: InfillSettings) -> str:
     draws = uniforms(settings.seed, left, "forward alone", ATTEMPTS, settings.tokens)
     allowed = side.allowed(model, FramedIds((), (), ()))
     alone = torch.ones(1, device=model.device)
-    rows = sample(model, Sampling([pair.tokens.encode(" " + left)], alone, draws, settings.context_top_p, allowed))
+    rows = sample_branching(
+        model, Sampling([pair.tokens.encode(" " + left)], alone, draws, settings.context_top_p, allowed)
+    )
     for ids in rows:
         runs = [run for run in sentence_runs(pair.tokens.decode(ids), "left")[-1:] if is_closed(run)]
         for text in well_formed(runs, ""):

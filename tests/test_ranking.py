@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from refdec import Pair, ParaphraseSettings, Reflector
-from refdec.reflect.contexts import Ids
+from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import run
 from refdec.reflect.scoring import own_logprobs

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import itertools
 import threading
+import time
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -22,11 +24,12 @@ from refdec import (
     RewriteSettings,
     ScoreSettings,
 )
+from refdec.errors import OutOfMemory
 from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 from refdec.reflect import workers
-from refdec.reflect.schedule import WAVES, Ask, Shared, on_both_sides, run, run_all, together
+from refdec.reflect.schedule import WAVES, Ask, Shared, desk_of, on_both_sides, run, run_all, together
 from refdec.reflect.scoring import own_logprobs, token_logprobs
 from refdec.reflect.side import Side
 from refdec.reflect.workers import Answering, Observation
@@ -145,6 +148,26 @@ def test_shared_work_that_fails_fails_for_all_who_wait_for_it(tables: Pair) -> N
             return f"refused: {error}"
 
     assert list(run_all(tables, (task() for _ in range(4)), at_once=2)) == ["refused: no"] * 4
+
+
+def test_shared_work_that_failed_is_tried_again_by_the_next(tables: Pair) -> None:
+    attempts: list[int] = []
+
+    async def work() -> int:
+        attempts.append(len(attempts))
+        if len(attempts) == 1:
+            raise ModelError("for the moment")
+        return 42
+
+    shared = Shared(work)
+
+    async def task() -> int:
+        return await shared
+
+    with pytest.raises(ModelError, match="for the moment"):
+        run(tables, task())
+    assert [run(tables, task()), run(tables, task())] == [42, 42]
+    assert len(attempts) == 2
 
 
 def test_shared_work_that_was_left_half_done_is_begun_anew(tables: Pair) -> None:
@@ -401,16 +424,181 @@ def test_a_batch_that_does_not_fit_into_memory_is_answered_in_parts(tables: Pair
     assert sum(size for size in sizes if size <= room) == 7
 
 
-def test_what_does_not_fit_even_alone_is_told_in_a_sentence(tables: Pair) -> None:
-    def answer(_: LanguageModel, __: Sequence[int]) -> Answering[list[int]]:
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The seconds that were waited, without waiting."""
+    waited: list[float] = []
+    monkeypatch.setattr("refdec.reflect.workers.time.sleep", waited.append)
+    return waited
+
+
+SHORTAGES = [
+    torch.OutOfMemoryError("CUDA out of memory."),
+    MemoryError(),
+    RuntimeError("[enforce fail at alloc_cpu.cpp:1] DefaultCPUAllocator: not enough memory: you tried to allocate"),
+]
+
+
+@pytest.mark.parametrize("shortage", SHORTAGES, ids=lambda error: type(error).__name__)
+def test_what_does_not_fit_even_alone_is_one_sentence_and_no_chain_of_errors(
+    tables: Pair, shortage: Exception, waits: list[float]
+) -> None:
+    def answer(_: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
         yield
-        raise torch.cuda.OutOfMemoryError("full")
+        if 5 in questions:
+            raise shortage
+        return [2 * question for question in questions]
+
+    async def task(number: int) -> int | Exception:
+        try:
+            return await Ask("scoring", tables.forward, answer, number)
+        except OutOfMemory as error:
+            return error
+
+    *others, refused = run_all(tables, map(task, [1, 2, 3, 4, 6, 5]), at_once=6)
+    assert others == [2, 4, 6, 8, 12]  # who stood beside it does not notice
+    assert isinstance(refused, OutOfMemory)
+    assert "does not hold the scoring of one text with these settings. Use fewer or shorter contexts" in str(refused)
+    assert refused.__context__ is None
+    assert refused.__cause__ is None
+    assert sum(waits) > 0
+
+
+def test_a_text_waits_for_memory_that_another_program_gives_back(tables: Pair, waits: list[float]) -> None:
+    def answer(_: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        yield
+        if sum(waits) == 0:
+            raise torch.OutOfMemoryError("full")
+        return [2 * question for question in questions]
 
     async def task() -> int:
-        return await Ask("scoring", tables.forward, answer, 0)
+        return await Ask("scoring", tables.forward, answer, 21)
 
-    with pytest.raises(ModelError, match=r"does not hold the scoring of one text .* fewer or shorter contexts"):
-        run(tables, task())
+    assert run(tables, task()) == 42
+
+
+class Arena:
+    """Answers in memory that a model has only once, as on a GPU: two batches at a time spoil each other."""
+
+    def __init__(self) -> None:
+        self.memory: dict[int, list[int]] = {}
+
+    def double(self, model: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        self.memory[id(model)] = list(questions)
+        for _ in range(3):
+            yield
+            time.sleep(1e-4)  # lets another thread in
+        return [2 * question for question in self.memory[id(model)]]
+
+
+def test_eight_threads_get_the_answers_that_one_gets(tables: Pair) -> None:
+    answer = Arena().double
+
+    async def task(number: int) -> int:
+        first = await Ask("one", tables.forward, answer, number)
+        return await Ask("two", tables.backward, answer, first)
+
+    def work(thread: int) -> list[int]:
+        numbers = range(100 * thread, 100 * thread + 10)
+        return [run(tables, task(number)) for number in numbers] + list(run_all(tables, map(task, numbers), 4))
+
+    usual = torch.get_num_threads()
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(8)))
+    assert results == [[4 * (100 * thread + place) for place in range(10)] * 2 for thread in range(8)]
+    assert torch.get_num_threads() == usual
+
+
+def test_a_pair_can_be_used_while_results_are_read_from_it(tables: Pair) -> None:
+    answer = Arena().double
+
+    async def task(number: int) -> int:
+        first = await Ask("one", tables.forward, answer, number)
+        return await Ask("two", tables.forward, answer, first)
+
+    results = [(result, run(tables, task(1000 + result))) for result in run_all(tables, map(task, range(9)), 2)]
+    assert results == [(4 * number, 4 * (1000 + 4 * number)) for number in range(9)]
+
+
+def test_a_task_that_uses_its_own_pair_is_refused_and_not_left_waiting_for_itself(tables: Pair) -> None:
+    async def inner() -> int:
+        return 1
+
+    async def outer() -> int:
+        return run(tables, inner())
+
+    with pytest.raises(RuntimeError, match="used the models of the pair that is running it"):
+        run(tables, outer())
+    assert run(tables, inner()) == 1
+
+
+def test_the_first_result_is_handed_out_first(tables: Pair) -> None:
+    """Later texts fill the gaps that the first leaves; they do not go before it."""
+    answered: list[int] = []
+
+    def note(_: LanguageModel, questions: Sequence[int]) -> Answering[list[int]]:
+        yield
+        answered.extend(questions)
+        return list(questions)
+
+    async def task(number: int) -> int:
+        for _ in range(5):
+            await Ask("phase", tables.forward, note, number)
+        return number
+
+    results = run_all(tables, map(task, range(6)), at_once=1)
+    assert next(results) == 0
+    assert len(answered) <= 5 + WAVES
+    results.close()
+
+
+class Phases:
+    """Tasks of several phases whose batches are remembered, and something that happens while a phase runs."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model = model
+        self.ask = self.answer  # one function, so that all ask the same
+        self.batches: list[tuple[str, list[str]]] = []
+        self.during: dict[int, Callable[[], Any]] = {}  # by the number of the batch
+
+    def answer(self, _: LanguageModel, questions: Sequence[tuple[str, str]]) -> Answering[list[None]]:
+        self.batches.append((questions[0][0], [name for _, name in questions]))
+        self.during.pop(len(self.batches), lambda: None)()
+        yield
+        return [None] * len(questions)
+
+    async def task(self, name: str, phases: str) -> str:
+        for phase in phases:
+            await Ask(phase, self.model, self.ask, (phase, name))
+        return name
+
+
+def test_a_text_joins_at_the_next_phase_and_leaves_as_soon_as_it_is_ready(tables: Pair) -> None:
+    phases = Phases(tables.forward)
+    with desk_of(tables).visit() as visit:
+        visit.begin_wave([phases.task("long", "abcd")])
+        phases.during[2] = lambda: [visit.join(phases.task(name, "a")) for name in ("late", "later")]
+        names = []
+        while (walk := visit.next_done()) is not None:
+            names.append(walk.outcome())
+    assert names[-1] == "long"
+    assert sorted(names) == ["late", "later", "long"]
+    late = ("a", ["late", "later"])  # who joins during one phase is asked together
+    assert phases.batches in (
+        [("a", ["long"]), ("b", ["long"]), late, ("c", ["long"]), ("d", ["long"])],
+        [("a", ["long"]), ("b", ["long"]), ("c", ["long"]), late, ("d", ["long"])],
+    )
+
+
+def test_a_text_that_is_given_up_is_dropped_at_the_next_phase(tables: Pair) -> None:
+    phases = Phases(tables.forward)
+    with desk_of(tables).visit() as visit:
+        kept, dropped = visit.begin_wave([phases.task("kept", "abc"), phases.task("dropped", "abc")])
+        phases.during[2] = lambda: visit.give_up(dropped)
+        assert visit.next_done() is kept
+        assert visit.next_done() is None
+    assert phases.batches == [("a", ["kept", "dropped"]), ("b", ["kept", "dropped"]), ("c", ["kept"])]
+    assert not dropped.done
 
 
 def test_runs_that_overlap_leave_the_threads_as_they_found_them(tables: Pair) -> None:

@@ -14,7 +14,7 @@ from refdec import Constraints, Direction, Pair
 from refdec.lm.tokens import Tokens
 from refdec.reflect import reference
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sample import Sampling, Steer, sample
+from refdec.reflect.sampling import Sampling, Steer, sample_branching
 from refdec.tasks.steer import Avoid, Edge, Keep, NoRepeat, all_of
 from tests.table_model import TableModel, random_table
 
@@ -279,7 +279,7 @@ def test_steered_samples_are_those_of_a_plain_loop(direction: Direction, experts
     allowed = torch.tensor([True] * 5 + [False, True])
     draws = uniforms(0, "text", "samples", 8, 6)
     prefixes = [direction.arrange(context) for context in contexts]
-    drawn = sample(model, Sampling(prefixes, weights, draws, top_p, allowed, stops={4}, steer=Alternate()))
+    drawn = sample_branching(model, Sampling(prefixes, weights, draws, top_p, allowed, stops={4}, steer=Alternate()))
     for ids, row in zip(drawn, draws.tolist(), strict=True):
         said: list[int] = []
         for step, number in enumerate(row):

@@ -9,13 +9,11 @@ import numpy as np
 import torch
 
 from refdec.lm.protocol import LanguageModel
+from refdec.lm.tokens import Ids
 from refdec.reflect.memory import parts_within, tokens_at_once
-from refdec.reflect.sample import Sampling
-from refdec.reflect.sample_batch import sample_all
+from refdec.reflect.sampling import Sampling, sample_all
 from refdec.reflect.schedule import Ask
 from refdec.reflect.side import FramedIds, Side
-
-Ids = tuple[int, ...]
 
 
 async def sample_contexts(

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import torch
 
 from refdec.lm.protocol import LanguageModel
+from refdec.lm.tokens import Ids
 from refdec.reflect.calibration import calibrate_all
-from refdec.reflect.contexts import Ids, inward_source, read_sources
+from refdec.reflect.contexts import inward_source, read_sources
 from refdec.reflect.memory import budget, parts_within
 from refdec.reflect.product import at_tokens, mix, normalise
-from refdec.reflect.sample import Sampling, Steer
-from refdec.reflect.sample_batch import sample_all
+from refdec.reflect.sampling import Sampling, Steer, sample_all
 from refdec.reflect.schedule import Ask
 from refdec.reflect.side import FramedIds, Side
 from refdec.reflect.weights import LearnedWeights, Problem, Solver

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import TypeVar
 
 import torch
@@ -27,16 +26,19 @@ ACTIVATIONS = 24
 
 
 def budget(model: LanguageModel) -> float:
-    """Bytes that a pass may take: on a GPU a share of what was free when it was first asked."""
-    return SHARE * _free(model.device)
+    """Bytes that a pass may take: on a GPU a share of what was free when it was last measured."""
+    if model.device not in _FREE:
+        measure_again(model.device)
+    return SHARE * _FREE[model.device]
 
 
-@cache
-def _free(device: torch.device) -> float:
-    if device.type != "cuda":
-        return float(CPU_BYTES)
-    free, _ = torch.cuda.mem_get_info(device)
-    return float(free)
+_FREE: dict[torch.device, float] = {}
+"""Measured once and after a shortage, not before every pass: the passes of a run must not depend on the moment."""
+
+
+def measure_again(device: torch.device) -> None:
+    """Look how much memory is free; on a GPU that counts what other programs hold."""
+    _FREE[device] = float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else float(CPU_BYTES)
 
 
 def tokens_at_once(model: LanguageModel) -> int:

@@ -12,7 +12,7 @@ import torch
 
 from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.contexts import Ids
+from refdec.lm.tokens import Ids
 from refdec.reflect.memory import parts_within, tokens_at_once
 from refdec.reflect.schedule import Ask, together
 from refdec.reflect.side import Side

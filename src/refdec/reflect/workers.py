@@ -1,13 +1,13 @@
-"""Who answers what tasks ask: threads on a CPU, streams on a GPU.
+"""What answers the questions of tasks: threads on a CPU, streams on a GPU.
 
-On a CPU each model has a thread and half of the cores. On a GPU launching kernels is what takes the time of the
-processor, and threads would only fight over the interpreter: one thread serves both models, each in a stream of its
-own. An answer is a generator that yields where it would wait for the device; there another one goes on.
+On a CPU each model has a thread and half of the cores. On a GPU the processor is busy launching kernels, and threads
+would only fight over the interpreter: one thread serves both models, each in a stream of its own. The function that
+answers is a generator: it yields where it would wait for the device, and there the other model's batch goes on.
 """
 
 from __future__ import annotations
 
-import contextlib
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -18,16 +18,20 @@ from weakref import WeakKeyDictionary
 
 import torch
 
-from refdec.errors import ModelError
+from refdec.errors import OutOfMemory
 from refdec.lm.cost import Work
 from refdec.lm.direction import Direction
-from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
+from refdec.reflect.memory import measure_again
 
 Result = TypeVar("Result")
 
 Answering = Generator[None, None, Result]
 """Yields whenever it has given the device enough to do; returns the answers."""
+
+
+WAITS = (0, 1, 4)
+"""Seconds before each try to answer one question in memory that falls short: another program may give some back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,43 +49,63 @@ observers: list[Callable[[Observation], None]] = []
 """Called after every batch; this is how benchmarks measure."""
 
 
+@dataclass(frozen=True)
+class Failed:
+    """Stands for the answer to a question that could not be answered."""
+
+    error: BaseException
+
+
 @dataclass(eq=False)
 class Batch:
-    """Questions of one kind to one model, and once it is done, the answers or what went wrong."""
+    """Questions of one kind to one model, and once it is done, an answer or a failure for each."""
 
     phase: str
     model: LanguageModel
     answer: Callable[[LanguageModel, Sequence[Any]], Answering[Sequence[Any]]]
     questions: list[Any]
     answers: Sequence[Any] = ()
-    error: BaseException | None = None
 
     def run(self) -> Iterator[None]:
         """Answer everything, step by step."""
         began, before = time.perf_counter(), self.model.work
         try:
             self.answers = yield from self._answered(self.questions)
-        except Exception as error:
-            self.error = error
+        except BaseException as error:
+            # Each walk raises it: one that had the traceback of another would grow with every text.
+            self.answers = [Failed(error.with_traceback(None))] * len(self.questions)
+            if not isinstance(error, Exception):
+                raise
         seconds, work = time.perf_counter() - began, self.model.work - before
         for observe in observers:
             observe(Observation(self.phase, self.model.direction, len(self.questions), seconds, work))
 
     def _answered(self, questions: Sequence[Any]) -> Answering[Sequence[Any]]:
-        """Answers to questions; where the memory of a GPU falls short, to one half after the other."""
-        try:
-            return (yield from self.answer(self.model, questions))
-        except torch.cuda.OutOfMemoryError as error:
-            shortage = error
-        self.model.release()
+        """Answers to questions; where memory falls short, to one half after the other, and alone after some waiting."""
+        for seconds in WAITS if len(questions) == 1 else WAITS[:1]:
+            time.sleep(seconds)
+            try:
+                return (yield from self.answer(self.model, questions))
+            except Exception as error:
+                if not _is_shortage(error):
+                    raise
+            self.model.release()
+            measure_again(self.model.device)
         if len(questions) == 1:
-            raise ModelError(
+            shortage = OutOfMemory(
                 f"The memory of {self.model.device} does not hold the {self.phase} of one text with these settings. "
-                "Use fewer or shorter contexts, fewer samples, a smaller pair, or device cpu."
-            ) from shortage
+                "Use fewer or shorter contexts, fewer samples, a smaller pair, or device cpu; or wait until other "
+                "programs need less of it."
+            )
+            return [Failed(shortage)]
         half = len(questions) // 2
         first = yield from self._answered(questions[:half])
         return [*first, *(yield from self._answered(questions[half:]))]
+
+
+def _is_shortage(error: Exception) -> bool:
+    """Whether memory fell short, on a GPU or on a CPU, whose allocator has no exception of its own."""
+    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
 def complete(answering: Answering[Result]) -> Result:
@@ -108,25 +132,27 @@ class Workers(Protocol):
 
 
 class Threads:
-    """One thread a model. Each has half of torch's threads, whatever the other does."""
+    """One thread per model, each with half of torch's threads, whatever the other does."""
 
-    active = 0
-    usual = 0  # torch's threads while none is active
+    counting = threading.Lock()
+    active = 0  # staffs of threads in this process
+    usual = 0  # torch's threads while there is none
 
-    def __init__(self, pair: Pair) -> None:
-        if not Threads.active:
-            Threads.usual = torch.get_num_threads()
-            torch.set_num_threads(max(1, Threads.usual // 2))
-        Threads.active += 1
-        models = (pair.forward, pair.backward)
-        self._pools = {id(model): ThreadPoolExecutor(1) for model in models}
+    def __init__(self) -> None:
+        with Threads.counting:
+            if not Threads.active:
+                Threads.usual = torch.get_num_threads()
+                torch.set_num_threads(max(1, Threads.usual // 2))
+            Threads.active += 1
+        self._pools: dict[int, ThreadPoolExecutor] = {}  # by model
         self._running: dict[int, tuple[Future[Any], Batch]] = {}
 
     def is_busy(self, model: LanguageModel) -> bool:
         return id(model) in self._running
 
     def begin(self, batch: Batch) -> None:
-        self._running[id(batch.model)] = (self._pools[id(batch.model)].submit(deque, batch.run(), 0), batch)
+        pool = self._pools.setdefault(id(batch.model), ThreadPoolExecutor(1))
+        self._running[id(batch.model)] = (pool.submit(deque, batch.run(), 0), batch)
 
     def finished(self, may_wait: bool) -> list[Batch]:
         if may_wait and self._running:
@@ -135,18 +161,16 @@ class Threads:
         return [self._running.pop(model)[1] for model in done]
 
     def close(self) -> None:
-        if not self._pools:
-            return
         for pool in self._pools.values():
             pool.shutdown()
-        self._pools.clear()
-        Threads.active -= 1
-        if not Threads.active:
-            torch.set_num_threads(Threads.usual)
+        with Threads.counting:
+            Threads.active -= 1
+            if not Threads.active:
+                torch.set_num_threads(Threads.usual)
 
 
 class Streams:
-    """One stream a model, all in one thread."""
+    """One stream per model, all driven by one thread."""
 
     def __init__(self) -> None:
         self._running: dict[int, tuple[Batch, Iterator[None], torch.cuda.Event]] = {}
@@ -174,12 +198,15 @@ class Streams:
         """Go on until the batch waits for the device again."""
         stream = _stream(batch.model)
         with torch.cuda.stream(stream):
-            for _ in steps:
-                event.record()
-                self._running[id(batch.model)] = (batch, steps, event)
-                return
-            stream.synchronize()
-            self._done.append(batch)
+            try:
+                for _ in steps:
+                    event.record()
+                    self._running[id(batch.model)] = (batch, steps, event)
+                    return
+                stream.synchronize()
+            finally:
+                if id(batch.model) not in self._running:
+                    self._done.append(batch)
 
 
 _STREAMS: WeakKeyDictionary[LanguageModel, torch.cuda.Stream] = WeakKeyDictionary()
@@ -192,11 +219,6 @@ def _stream(model: LanguageModel) -> torch.cuda.Stream:
     return _STREAMS[model]
 
 
-@contextlib.contextmanager
-def workers(pair: Pair) -> Iterator[Workers]:
-    """Those that suit the device of a pair."""
-    found: Workers = Streams() if pair.forward.device.type == "cuda" else Threads(pair)
-    try:
-        yield found
-    finally:
-        found.close()
+def workers_for(device_type: str) -> Workers:
+    """The workers that suit a device."""
+    return Streams() if device_type == "cuda" else Threads()

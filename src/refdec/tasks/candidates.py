@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 
 from refdec.errors import InputError
 from refdec.lm.pair import Pair
-from refdec.reflect.contexts import Ids
+from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble, generate
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sample import Steer
+from refdec.reflect.sampling import Steer
 from refdec.reflect.side import FramedIds
 from refdec.tasks.constraints import Constraints
 from refdec.tasks.steer import Avoid, Edge, Keep, all_of

@@ -12,7 +12,8 @@ import torch
 
 from refdec.errors import InputError
 from refdec.lm.pair import Pair
-from refdec.reflect.contexts import Ids, sample_contexts
+from refdec.lm.tokens import Ids
+from refdec.reflect.contexts import sample_contexts
 from refdec.reflect.ensemble import Ensemble, Learning, learn_ensemble
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.schedule import on_both_sides

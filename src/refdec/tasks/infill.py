@@ -19,7 +19,7 @@ from refdec.errors import InputError
 from refdec.lm.direction import Direction
 from refdec.lm.pair import Pair
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.contexts import Ids
+from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides, together
 from refdec.reflect.scoring import fits, token_logprobs

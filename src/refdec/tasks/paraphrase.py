@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from refdec.lm.pair import Pair
-from refdec.reflect.contexts import Ids
+from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits

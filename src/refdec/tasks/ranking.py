@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import torch
 
 from refdec.lm.pair import Pair
+from refdec.lm.tokens import Ids
 from refdec.metrics.novelty import novelty
-from refdec.reflect.contexts import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.racing import AHEAD, in_race
 from refdec.reflect.schedule import Task, together

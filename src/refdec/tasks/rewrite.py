@@ -15,7 +15,7 @@ import torch
 
 from refdec.errors import InputError
 from refdec.lm.pair import Pair
-from refdec.reflect.contexts import Ids
+from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits

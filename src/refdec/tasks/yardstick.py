@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from refdec.lm.pair import Pair
-from refdec.reflect.contexts import Ids
+from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.schedule import Shared, on_both_sides, together

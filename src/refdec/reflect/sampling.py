@@ -1,13 +1,16 @@
-"""Sampling for many jobs at once: on a GPU as one batch of fixed shape, which reads nothing back until all are done.
+"""Sampling texts from a product of experts, one token at a time.
 
-Gives the tokens that `sample` gives job by job. A job with rules that steer it goes there, and so does everything on a
-CPU, where rows that branch are cheaper.
+Contexts come from it too: a single expert of weight one. There are two ways to the same tokens. Rows that still agree
+are computed once and branch when their draws differ (`sample_branching`): cheapest on a CPU, and rules can steer what
+comes next. On a GPU many jobs are one batch of fixed shape (`sample_static`), which reads nothing back until all are
+done. Works in the model's reading order; knows no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,24 +19,59 @@ import torch
 from refdec.lm.operations import operations
 from refdec.lm.protocol import LanguageModel
 from refdec.reflect.memory import budget, parts_within
-from refdec.reflect.sample import Ids, Sampling, sample
+from refdec.reflect.product import normalise
 from refdec.reflect.workers import Answering
 
+CACHED_TOKENS = 1 << 13
+"""Branching rows hold at most this many tokens in a cache at once; more samples than that come in several rounds."""
 
-def sample_all(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[Ids]]]:
+
+class Steer(Protocol):
+    """Changes what may come next, depending on what has been said: how constraints act inside the product."""
+
+    def __call__(self, said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:
+        """Log-probabilities (vocabulary,) after these ids in reading order, with so many tokens left to draw."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sampling:
+    """What is to be sampled: continuations of a weighted set of prefixes, in the model's reading order.
+
+    A continuation ends after one of the stop tokens or when its row of uniform numbers is used up.
+    """
+
+    prefixes: Sequence[Sequence[int]]
+    weights: torch.Tensor  # (prefixes,)
+    uniform: torch.Tensor  # (samples, tokens), on the CPU
+    top_p: float
+    allowed: torch.Tensor  # (vocabulary,)
+    stops: Collection[int] = ()
+    steer: Steer | None = None
+
+    @property
+    def places(self) -> int:
+        """Tokens that a row has at most."""
+        return max(map(len, self.prefixes)) + self.uniform.shape[1] + 1
+
+    @property
+    def rows(self) -> int:
+        return len(self.prefixes) * len(self.uniform)
+
+
+def sample_all(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[list[int]]]]:
     """The continuations of each job. On a GPU jobs are computed together, as many as memory holds."""
-    result: list[list[Ids]] = [[] for _ in jobs]
+    result: list[list[list[int]]] = [[] for _ in jobs]
     together = [number for number, job in enumerate(jobs) if job.steer is None and has_static_shapes(model)]
     limit = budget(model) if together else 0.0
     pieces = [(number, piece) for number in together for piece in _pieces(model, jobs[number], limit)]
     needed = [_bytes(model, piece) for _, piece in pieces]
     for part in parts_within(pieces, needed, limit):
-        found = yield from sample_batch(model, [piece for _, piece in part])
+        found = yield from sample_static(model, [piece for _, piece in part])
         for (number, _), texts in zip(part, found, strict=True):
             result[number] += texts
     for number, job in enumerate(jobs):
         if number not in together:
-            result[number] = sample(model, job)
+            result[number] = sample_branching(model, job)
     return result
 
 
@@ -54,7 +92,55 @@ def _bytes(model: LanguageModel, job: Sampling) -> float:
 
 
 @torch.inference_mode()
-def sample_batch(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[Ids]]]:
+def sample_branching(model: LanguageModel, job: Sampling) -> list[list[int]]:
+    """The continuations of one job, its rows branching from each other as they come to differ."""
+    experts, (samples, steps) = len(job.prefixes), job.uniform.shape
+    limit = max(1, CACHED_TOKENS // (experts * job.places))
+    if samples > limit:
+        rounds = torch.split(job.uniform, limit)
+        return [ids for part in rounds for ids in sample_branching(model, replace(job, uniform=part))]
+    draw = operations(model.device).draw
+    allowed, everything = job.allowed[None], torch.ones_like(job.allowed)[None]
+    reading = model.read(job.prefixes)  # rows: branch by branch, each with all its experts
+    branches: list[list[int]] = [[]]
+    branch_of = [0] * samples  # sample -> branch; -1 once it has ended
+    texts: list[list[int]] = [[] for _ in range(samples)]
+    for step in range(steps):
+        active = [index for index, branch in enumerate(branch_of) if branch >= 0]
+        mixed = torch.einsum("e,bef->bf", job.weights, reading.features.view(len(branches), experts, -1))
+        logits = model.logits(mixed)
+        if job.steer is not None:
+            # Rules look at single tokens of single rows: on a GPU each look would be a wait.
+            rows = zip(branches, normalise(logits, job.allowed).cpu(), strict=True)
+            logits = torch.stack([job.steer(ids, row, steps - step) for ids, row in rows]).to(model.device)
+        parents = [branch_of[index] for index in active]
+        drawn = draw(
+            logits[parents],
+            allowed if job.steer is None else everything,
+            torch.zeros(len(active), dtype=torch.int32, device=model.device),
+            torch.full((len(active),), job.top_p, device=model.device),
+            job.uniform[active, step].to(model.device),
+        ).tolist()
+        children: dict[tuple[int, int], int] = {}
+        for index, parent, token in zip(active, parents, drawn, strict=True):
+            if token in job.stops or step == steps - 1:
+                texts[index] = [*branches[parent], token]
+                branch_of[index] = -1
+            else:
+                branch_of[index] = children.setdefault((parent, token), len(children))
+        if not children:
+            break
+        if [parent for parent, _ in children] != list(range(len(branches))):
+            chosen = [parent * experts + expert for parent, _ in children for expert in range(experts)]
+            reading = reading.select(torch.tensor(chosen, device=model.device))
+        branches = [[*branches[parent], token] for parent, token in children]
+        tokens = torch.tensor([token for _, token in children], device=model.device)
+        reading = model.extend(reading, tokens.repeat_interleave(experts))
+    return texts
+
+
+@torch.inference_mode()
+def sample_static(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[list[int]]]]:
     """One batch of fixed shape: the rows of a sample are its experts, the samples of a job follow each other."""
     device = model.device
     draw = operations(device).draw
@@ -111,7 +197,7 @@ class _Layout:
         return cls(np.concatenate(prefix), np.concatenate(owner), np.concatenate(rows), np.concatenate(shares))
 
 
-def _cut(ids: Ids, job: Sampling) -> Ids:
+def _cut(ids: list[int], job: Sampling) -> list[int]:
     """What a job asked for: no longer than its numbers, and nothing after the first stop."""
     own = ids[: job.uniform.shape[1]]
     if not job.stops:

@@ -10,12 +10,9 @@ import torch
 from refdec import Pair
 from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect import reference
-from refdec.reflect import sample as sampling
-from refdec.reflect import sample_batch as batching
+from refdec.reflect import reference, sampling
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sample import Sampling, sample
-from refdec.reflect.sample_batch import sample_all, sample_batch
+from refdec.reflect.sampling import Sampling, sample_all, sample_branching, sample_static
 from refdec.reflect.workers import complete
 from tests.table_model import TableModel, random_table
 
@@ -39,7 +36,7 @@ def test_samples_are_those_of_the_plain_version(
     draws = uniforms(1, "text", "samples", samples, steps)
     near = [3]
     prefixes = [direction.arrange(context) + near for context in contexts]
-    drawn = sample(model, Sampling(prefixes, weights, draws, top_p, allowed))
+    drawn = sample_branching(model, Sampling(prefixes, weights, draws, top_p, allowed))
     for ids, row in zip(drawn, draws.tolist(), strict=True):
         plain = reference.sample(model, contexts, weights.tolist(), near, row, top_p, allowed.tolist())
         assert direction.arrange(ids) == plain
@@ -50,7 +47,9 @@ def test_a_transformer_samples_what_the_plain_version_samples(tiny_lm: LanguageM
     weights = torch.tensor([0.3, 0.7])
     draws = uniforms(0, "x", "y", 6, 5)
     arrange = tiny_lm.direction.arrange
-    drawn = sample(tiny_lm, Sampling([arrange(context) for context in contexts], weights, draws, 0.8, EVERYTHING))
+    drawn = sample_branching(
+        tiny_lm, Sampling([arrange(context) for context in contexts], weights, draws, 0.8, EVERYTHING)
+    )
     for ids, row in zip(drawn, draws.tolist(), strict=True):
         assert arrange(ids) == reference.sample(tiny_lm, contexts, weights.tolist(), [], row, 0.8, EVERYTHING.tolist())
 
@@ -58,15 +57,15 @@ def test_a_transformer_samples_what_the_plain_version_samples(tiny_lm: LanguageM
 def test_a_sample_ends_with_its_stop_token() -> None:
     model = TableModel(random_table(5, seed=0))
     job = Sampling([[1]], ALONE, uniforms(0, "x", "y", 40, 12), 1.0, torch.ones(5, dtype=torch.bool))
-    for whole, cut in zip(sample(model, job), sample(model, replace(job, stops={2})), strict=True):
+    for whole, cut in zip(sample_branching(model, job), sample_branching(model, replace(job, stops={2})), strict=True):
         assert cut == (whole[: whole.index(2) + 1] if 2 in whole else whole)
 
 
 def test_sampling_in_several_rounds_changes_nothing(monkeypatch: pytest.MonkeyPatch, tiny_lm: LanguageModel) -> None:
     job = Sampling([[1, 2]], ALONE, uniforms(0, "x", "y", 7, 4), 0.9, EVERYTHING)
-    at_once = sample(tiny_lm, job)
+    at_once = sample_branching(tiny_lm, job)
     monkeypatch.setattr(sampling, "CACHED_TOKENS", 12)
-    assert sample(tiny_lm, job) == at_once
+    assert sample_branching(tiny_lm, job) == at_once
 
 
 def some_jobs() -> list[Sampling]:
@@ -87,8 +86,8 @@ def some_jobs() -> list[Sampling]:
 @pytest.mark.parametrize("chosen", [[0], [1], [3, 1], [0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [0, 0]])
 def test_jobs_in_one_batch_are_sampled_as_if_alone(tiny_lm: LanguageModel, chosen: list[int]) -> None:
     jobs = [some_jobs()[number] for number in chosen]
-    alone = [sample(tiny_lm, job) for job in jobs]
-    assert complete(sample_batch(tiny_lm, jobs)) == alone
+    alone = [sample_branching(tiny_lm, job) for job in jobs]
+    assert complete(sample_static(tiny_lm, jobs)) == alone
     assert complete(sample_all(tiny_lm, jobs)) == alone
 
 
@@ -97,9 +96,9 @@ def test_however_little_memory_a_batch_may_take_the_samples_are_the_same(
     tiny_lm: LanguageModel, monkeypatch: pytest.MonkeyPatch, limit: int
 ) -> None:
     jobs = some_jobs()
-    alone = [sample(tiny_lm, job) for job in jobs]
-    monkeypatch.setattr(batching, "has_static_shapes", lambda _: True)
-    monkeypatch.setattr(batching, "budget", lambda _: float(limit))
+    alone = [sample_branching(tiny_lm, job) for job in jobs]
+    monkeypatch.setattr(sampling, "has_static_shapes", lambda _: True)
+    monkeypatch.setattr(sampling, "budget", lambda _: float(limit))
     assert complete(sample_all(tiny_lm, jobs)) == alone
 
 
@@ -110,7 +109,7 @@ def test_a_long_prefix_and_a_long_continuation_can_share_a_batch(tiny_lm: Langua
         Sampling([[1] * (room - 4)], ALONE, uniforms(0, "a", "y", 2, 4), 0.8, EVERYTHING),
         Sampling([[2, 3]], ALONE, uniforms(0, "b", "y", 2, room - 2), 0.8, EVERYTHING),
     ]
-    assert complete(sample_batch(tiny_lm, jobs)) == [sample(tiny_lm, job) for job in jobs]
+    assert complete(sample_static(tiny_lm, jobs)) == [sample_branching(tiny_lm, job) for job in jobs]
 
 
 def test_the_batch_of_a_gpu_says_what_a_cpu_says(pair: Pair) -> None:
@@ -124,7 +123,7 @@ def test_the_batch_of_a_gpu_says_what_a_cpu_says(pair: Pair) -> None:
     prefixes = [pair.tokens.encode(text) for text in texts]
     shares = torch.tensor([0.5, 0.3, 0.2])
     jobs.append(Sampling(prefixes, shares, uniforms(0, "mixed", "samples", 4, 12), 0.9, allowed))
-    assert complete(sample_batch(pair.forward, jobs)) == [sample(pair.forward, job) for job in jobs]
+    assert complete(sample_static(pair.forward, jobs)) == [sample_branching(pair.forward, job) for job in jobs]
 
 
 def test_random_numbers_belong_to_the_example_not_to_the_batch() -> None:
