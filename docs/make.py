@@ -15,6 +15,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,7 +43,7 @@ NO_ROOMS = ("settings", "results", "errors", "__main__")
 """Modules at the top of the package. The first three may be imported by every room."""
 
 GRAPH = re.compile(r"(?<=<!-- package graph, written by make docs -->\n).*?(?=<!-- end of package graph -->)", re.S)
-MACHINE = re.compile(r"\n<sub>Outputs on this page were made .*</sub>\n")
+MACHINE = re.compile(r"\n<sub>Outputs on this page were made .*?</sub>\n", re.S)
 
 Runner = Callable[[list[str]], list[str]]
 """The outputs of commands that are run one after the other in one folder."""
@@ -66,8 +67,8 @@ def remake(page: str, run: Runner, machine: str) -> str:
         for (command, old), new in zip(block, run([command for command, _ in block]), strict=True):
             page = page.replace(f"$ {command}\n{old}", f"$ {command}\n{new}", 1)
     if blocks:
-        page = MACHINE.sub("", page)
-        page += f"\n<sub>Outputs on this page were made by `make docs` with {machine}.</sub>\n"
+        line = f"<sub>Outputs on this page were made by `make docs` with {machine}.</sub>"
+        page = MACHINE.sub("", page) + "\n" + textwrap.fill(line, LONGEST, break_on_hyphens=False) + "\n"
     return page
 
 
