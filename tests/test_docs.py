@@ -160,6 +160,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert target.startswith("https://") or (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+def test_files_that_pages_name_exist(name: str) -> None:
+    page = (ROOT / name).read_text()
+    named = re.findall(r"`(\w[\w/]*\.\w+)`", page)
+    assert named
+    missing = [path for path in named if not any((top / path).exists() for top in (ROOT, ROOT / "src" / "refdec"))]
+    assert [path for path in missing if "NAME" not in path] == []
+
+
 @pytest.mark.parametrize("name", NARROW)
 def test_lines_are_narrow_enough_to_read(name: str) -> None:
     prose = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("|")]
