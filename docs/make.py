@@ -21,12 +21,12 @@ from pathlib import Path
 
 import grimp
 import torch
+from docs.make_pictures import explain
 from importlinter import api as import_linter
+from tests.example_files import write_example_files
 
 import refdec
-from docs.make_pictures import explain
 from refdec import Reflector
-from tests.example_files import write_example_files
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]

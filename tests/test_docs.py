@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from docs.make import GRAPH, MACHINE, PAGES, ROOT, TERMINAL, package_graph, remake, shown_outputs, tidy
 
 import refdec.lm.pair
 import refdec.tasks.reflector
-from docs.make import GRAPH, MACHINE, PAGES, ROOT, TERMINAL, package_graph, remake, shown_outputs, tidy
 from refdec import PRESETS, Pair, ParaphraseSettings, Reflector
 from refdec.cli.main import main
 from tests.conftest import Run, make_presets_tiny
@@ -133,7 +133,9 @@ def test_outputs_are_made_anew_where_they_stand() -> None:
     assert remake("No outputs here.\n", lambda _: [], "a machine") == "No outputs here.\n"
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if shown_outputs(page.read_text())], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if shown_outputs(page.read_text())], ids=lambda page: page.name
+)
 def test_pages_name_the_machine_that_made_their_outputs(page: Path) -> None:
     assert len(MACHINE.findall(page.read_text())) == 1, "run make docs"
 
