@@ -37,10 +37,8 @@ COLUMNS = 104
 LONGEST = 116
 """A longer line, such as a signature, is cut: it says nothing more to a reader of a page."""
 
-TERMINAL = {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "HF_HUB_OFFLINE": "1"}
-
-NO_ROOMS = ("settings", "results", "errors", "__main__")
-"""Modules at the top of the package. The first three may be imported by every room."""
+TERMINAL = {"FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+"""The environment of shown commands: the pages show what a CPU does."""
 
 GRAPH = re.compile(r"(?<=<!-- package graph, written by make docs -->\n).*?(?=<!-- end of package graph -->)", re.S)
 MACHINE = re.compile(r"\n<sub>Outputs on this page were made .*?</sub>\n", re.S)
@@ -75,7 +73,7 @@ def remake(page: str, run: Runner, machine: str) -> str:
 def run_commands(commands: list[str]) -> list[str]:
     """Outputs of the installed command on a terminal, without colours."""
     with tempfile.TemporaryDirectory() as name:
-        write_example_files(Path(name), commands, Reflector())
+        write_example_files(Path(name), commands, Reflector(device="cpu"))
         return [_run(command, name) for command in commands]
 
 
@@ -115,7 +113,7 @@ def package_graph() -> str:
     for importer, imported in _exceptions():
         graph.remove_import(importer=importer, imported=imported)
         doors.add((importer.split(".")[1], imported.split(".")[1]))
-    rooms = sorted(name for name in graph.find_children("refdec") if _name(name) not in NO_ROOMS)
+    rooms = sorted(name for name in graph.find_children("refdec") if graph.find_children(name))
     for name in graph.find_modules_directly_imported_by("refdec"):  # the public names lead everywhere
         graph.remove_import(importer="refdec", imported=name)
     for room in rooms:
@@ -150,7 +148,7 @@ def main(names: list[str]) -> None:
     unknown = [name for name in names if (ROOT / name) not in PAGES]
     if unknown:
         sys.exit(f"There is no page {unknown[0]}. Pages: {', '.join(str(page.relative_to(ROOT)) for page in PAGES)}.")
-    where = machine(Reflector().pair.precision)
+    where = machine(Reflector(device="cpu").pair.precision)
     for page in [ROOT / name for name in names] or PAGES:
         print(page.relative_to(ROOT), flush=True)
         old = page.read_text()

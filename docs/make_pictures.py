@@ -28,7 +28,7 @@ SOURCE = "Is it hard to learn a new language?"
 def explain() -> None:
     """The terminal, as an SVG that needs no font from elsewhere."""
     console = Console(record=True, width=104, force_terminal=True, file=io.StringIO(), highlight=False)
-    result = Reflector().paraphrase(SOURCE, explain=4)
+    result = Reflector(device="cpu").paraphrase(SOURCE, explain=4)
     assert result.explanation is not None
     show_results(console, result, result.candidates[:4], "")
     show_explanation(console, result.explanation)
