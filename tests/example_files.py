@@ -8,6 +8,9 @@ from pathlib import Path
 
 from refdec import Reflector
 
+MANY_ROWS = 100_000
+"""Rows of questions.csv where an example only asks what they would cost."""
+
 FILES = {
     "questions.txt": "Is it far?\nWhy do people sing?\n",
     "questions.csv": 'id,question\n1,Is it far?\n2,"Why do people, or birds, sing?"\n',
@@ -23,18 +26,14 @@ FILES = {
 }
 
 
-MANY_ROWS = 100_000
-"""Rows of questions.csv where an example only asks what they would cost."""
-
-
 def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflector) -> None:
-    """Write those that the examples name."""
+    """Those that the examples name."""
     named = " ".join(examples)
     for name, content in FILES.items():
         if name in named:
             (folder / name).write_text(content)
+    if "--fingerprint cook.json" in named:
+        reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")
     if re.search(r"--dry-run [^#]*questions\.csv", named):
         rows = (f"{number},Is it far to the next of {number} towns?\n" for number in range(1, MANY_ROWS + 1))
         (folder / "questions.csv").write_text("id,question\n" + "".join(rows))
-    if "--fingerprint cook.json" in named:
-        reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")
