@@ -20,6 +20,10 @@ test: $(READY)
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
+.PHONY: docs
+docs: $(READY)  # make docs PAGE=README.md makes one page
+	$(BIN)/python -m docs.make $(PAGE)
+
 setup: $(READY)
 
 $(READY): pyproject.toml constraints.txt

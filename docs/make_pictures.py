@@ -1,10 +1,10 @@
 """Make the pictures of these pages.
 
-    python docs/make_pictures.py explain
-    python docs/make_pictures.py performance outputs/run-gpu.txt outputs/run-cpu.txt outputs/growth.txt
+    python -m docs.make_pictures outputs/run-gpu.txt outputs/run-cpu.txt outputs/growth.txt
 
-The first is a real run of `refdec paraphrase --explain`, the second plots what `benchmarks.run` printed: two runs
-beside the naive comparator, and one of growing size. `refdec evaluate` makes its own.
+plots what `benchmarks.run` printed: two runs beside the naive comparator, and one of growing size. `make docs` calls
+`explain`, a real run of `refdec paraphrase --explain`. `refdec evaluate` and `refdec train` make their own pictures;
+page.png is a browser's view of the page that `refdec infill --html` writes, 1,280 pixels wide.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from refdec.cli.explain import show_explanation
 from refdec.cli.render import show_results
 
 HERE = Path(__file__).parent
-SOURCE = "What is the best way to learn to cook?"
+SOURCE = "Is it hard to learn a new language?"
 
 
 def explain() -> None:
     """The terminal, as an SVG that needs no font from elsewhere."""
     console = Console(record=True, width=104, force_terminal=True, file=io.StringIO(), highlight=False)
-    result = Reflector().paraphrase(SOURCE, explain=4)
+    result = Reflector(device="cpu").paraphrase(SOURCE, explain=4)
     assert result.explanation is not None
     show_results(console, result, result.candidates[:4], "")
     show_explanation(console, result.explanation)
@@ -63,11 +63,11 @@ def performance(paths: list[Path]) -> None:
         place.set_ylim(top=4 * max(rows["naive"]))
         machine = run["signature"].split("|device:")[1].replace("|precision:", ", ")
         place.set_title(f"{machine}, {run['signature'].split('|contexts:')[1].split('|')[0]} contexts", fontsize=9)
-        place.set_ylabel("seconds an input")
+        place.set_ylabel("seconds per input")
         place.legend(frameon=False, fontsize=8, ncols=3, loc="upper right")
     sizes = [row["inputs"] for row in growth["growth"]]
     last = axes[-1]
-    last.plot(sizes, [row["seconds"] * row["inputs"] for row in growth["growth"]], marker="o", label="seconds in all")
+    last.plot(sizes, [row["seconds"] * row["inputs"] for row in growth["growth"]], marker="o", label="seconds in total")
     last.plot(sizes, [row["peak_gib"] for row in growth["growth"]], marker="s", label="peak GiB")
     last.set_xscale("log")
     last.set_yscale("log")
@@ -81,9 +81,6 @@ def performance(paths: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["explain"]:
-        explain()
-    elif sys.argv[1:2] == ["performance"] and len(sys.argv) > 4:
-        performance([Path(name) for name in sys.argv[2:]])
-    else:
+    if len(sys.argv) != 4:
         sys.exit(__doc__)
+    performance([Path(name) for name in sys.argv[1:]])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from refdec import Reflector
+
+MANY_ROWS = 100_000
+"""Rows of questions.csv where an example only asks what they would cost."""
 
 FILES = {
     "questions.txt": "Is it far?\nWhy do people sing?\n",
@@ -30,3 +34,6 @@ def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflec
             (folder / name).write_text(content)
     if "--fingerprint cook.json" in named:
         reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")
+    if re.search(r"--dry-run [^#]*questions\.csv", named):
+        rows = (f"{number},Is it far to the next of {number} towns?\n" for number in range(1, MANY_ROWS + 1))
+        (folder / "questions.csv").write_text("id,question\n" + "".join(rows))
