@@ -13,6 +13,9 @@ from functools import cached_property
 
 from tokenizers import Tokenizer
 
+Ids = tuple[int, ...]
+"""Token ids in text order, left to right, whichever way a model reads."""
+
 
 @dataclass(frozen=True)
 class Tokens:
