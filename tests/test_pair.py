@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from tokenizers.models import WordLevel
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from refdec import Direction, ModelError, Pair, load_pair
+from refdec.errors import OutOfMemory
+from refdec.lm import pair as pair_module
 from refdec.lm.common import next_logprobs
+from refdec.lm.device import choose_device
 from refdec.lm.llama import LlamaLM, LlamaShape
 from refdec.lm.model_files import load_model, verify_checksums
 from refdec.lm.pair import EMBEDDED, PROBE, loss
@@ -280,6 +284,74 @@ def test_an_incomplete_pair_directory_is_explained(tmp_path: Path) -> None:
 def test_a_device_that_is_not_there_is_named() -> None:
     with pytest.raises(ModelError, match="There is no device 'cuda:99'"):
         load_pair(device="cuda:99")
+
+
+def _allocate(size: str) -> None:
+    """Fail as torch does, in a frame that holds what was loaded so far."""
+    raise torch.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size}.")
+
+
+def _finish_a_capture() -> None:
+    try:
+        _allocate("2.00 GiB")
+    finally:
+        raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+
+
+def _make_a_handle() -> None:
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+
+
+@pytest.mark.parametrize("failing", [lambda: _allocate("2.00 GiB"), _finish_a_capture, _make_a_handle])
+@pytest.mark.parametrize("place", ["load_lm", "check_direction"])
+def test_a_pair_that_does_not_fit_is_refused_in_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, failing: Callable[[], None]
+) -> None:
+    directory = small_llama(tmp_path / "model")
+    monkeypatch.setattr(pair_module, place, lambda *_: failing())
+    with pytest.raises(OutOfMemory, match=r"^The memory of cpu does not hold this pair\. Wait until other") as caught:
+        load_pair(directory, directory, device="cpu")
+    # Nothing is chained to the message, and nothing keeps what had been loaded.
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+def test_other_failures_of_a_device_are_not_taken_for_full_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    directory = small_llama(tmp_path / "model")
+    monkeypatch.setattr(pair_module, "load_lm", fail)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        load_pair(directory, directory, device="cpu")
+
+
+def test_a_full_device_is_not_called_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: _allocate("2.00 MiB"))
+    with pytest.raises(OutOfMemory, match=r"The memory of cuda is full\. Wait until other programs"):
+        choose_device("cuda")
+
+
+@pytest.mark.skipif(not shutil.which("sha256sum"), reason="sha256sum is not installed")
+def test_the_documented_command_lists_a_pair_directory(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "models.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^.*sha256sum.*$", page, re.MULTILINE)
+    home = tmp_path / "pair"
+    for part in ("forward", "backward"):
+        small_llama(home / part)
+        (home / part / "tokenizer.json").rename(home / "tokenizer.json")
+        declare(home / part, part)
+    for _ in range(2):  # a second time, a list is there already
+        subprocess.run(command, shell=True, check=True, cwd=home)
+        listed = {line.partition("  ")[2] for line in (home / "SHA256SUMS").read_text().splitlines()}
+        files = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}
+        assert listed == files - {"SHA256SUMS"}
+        load_pair(home, device="cpu")
+    (home / "forward" / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match="SHA-256 differs"):
+        load_pair(home, device="cpu")
 
 
 def test_line_breaks_and_marks_are_known_to_the_tokenizer(pair: Pair) -> None:

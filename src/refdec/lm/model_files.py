@@ -91,11 +91,12 @@ def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch
     try:
         released = _read_opengpt2(directory, weights)
         if released is not None:
-            return _build_opengpt2(directory, released).to(device, dtype)
-        config = load_config(directory)
-        quantised = _read_int8(weights)
-        with _quietly():
-            model = _build(directory, config, quantised)
+            model = _build_opengpt2(directory, released)
+        else:
+            config = load_config(directory)
+            quantised = _read_int8(weights)
+            with _quietly():
+                model = _build(directory, config, quantised)
     except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
         raise _unreadable(directory, error) from error
     return model.to(device, dtype)

@@ -15,7 +15,8 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
 from tokenizers.models import BPE
 
-from refdec.errors import ModelError
+from refdec.errors import ModelError, OutOfMemory
+from refdec.lm.device import REMEDY, choose_device, free_memory, is_out_of_memory
 from refdec.lm.direction import Direction
 from refdec.lm.engine import choose_precision, load_lm
 from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
@@ -85,6 +86,16 @@ def load_pair(
     float32, bfloat16 or int8; by default the fastest that the device and the models are good at.
     """
     where = choose_device(device)
+    try:
+        return _load(forward, backward, where, precision)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    # Outside of the handler, so that the message stands alone and what was loaded so far is freed.
+    raise OutOfMemory(f"The memory of {where} does not hold this pair{free_memory(where)}. {REMEDY}")
+
+
+def _load(forward: str | Path | None, backward: str | Path | None, where: torch.device, precision: str | None) -> Pair:
     if backward is None:
         home = EMBEDDED if forward is None else _pair_directory(Path(forward).expanduser())
         verify_checksums(home)
@@ -153,17 +164,6 @@ def loss(model: LanguageModel, ids: Sequence[int]) -> float:
     """Nats a token for ids in the order given."""
     scored = model.score(model.read([[]]), torch.tensor([list(ids)], device=model.device))
     return -float(scored.mean())
-
-
-def choose_device(device: str | torch.device | None) -> torch.device:
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-        torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"There is no device {str(device)!r} here ({str(error).splitlines()[0]}). Try cpu.") from error
-    return chosen
 
 
 def _pair_directory(home: Path) -> Path:
