@@ -325,8 +325,7 @@ class LlamaLM:
             delta = layer.output(attention(number, layer.qkv(inputs)))
             inputs = ops.add_norm(stream, delta, layer.inner_norm, epsilon, self.dtype)
             delta = layer.down(ops.gated(layer.gate_up(inputs)))
-        features: torch.Tensor = ops.add_norm(stream, delta, self._final_norm, epsilon, torch.float32)
-        return features
+        return ops.add_norm(stream, delta, self._final_norm, epsilon, torch.float32)
 
     def rotate(self, qkv: torch.Tensor, positions: torch.Tensor, **tail: Any) -> None:
         shape = self.shape
@@ -334,8 +333,7 @@ class LlamaLM:
         self.ops.rotate(qkv, positions, self._cosine, self._sine, *sizes, **tail)
 
     def attend(self, queries: torch.Tensor, prefix: Prefix | None, tail: Tail) -> torch.Tensor:
-        attended: torch.Tensor = self.ops.attend(queries, prefix, tail, self.shape.head_size**-0.5)
-        return attended.flatten(0, 1)
+        return self.ops.attend(queries, prefix, tail, self.shape.head_size**-0.5).flatten(0, 1)
 
     def split(self, qkv: torch.Tensor, rows: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries (rows, n, heads, size), keys and values (rows, kv heads, n, size), as views."""
