@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import torch
 
-from refdec.lm.common import ExtendingWriter, chosen_logprobs
 from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
 from refdec.lm.head import Head, IdentityHead
-from refdec.lm.protocol import Reading
+from refdec.lm.logprobs import chosen_logprobs
+from refdec.lm.protocol import ExtendingWriter, Reading
 
 CPU = torch.device("cpu")
 

@@ -20,7 +20,7 @@ from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
 from refdec import Direction, ModelError, load_pair
-from refdec.lm.common import next_logprobs
+from refdec.lm.logprobs import next_logprobs
 from refdec.lm.model_files import load_model, locate
 from refdec.lm.opengpt2 import ENTRIES, OpenGPT2, build
 from refdec.lm.pair import PROBE, check_direction

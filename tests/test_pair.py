@@ -21,9 +21,9 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 from refdec import Direction, ModelError, Pair, load_pair
 from refdec.errors import OutOfMemory
 from refdec.lm import pair as pair_module
-from refdec.lm.common import next_logprobs
 from refdec.lm.device import choose_device
 from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.logprobs import next_logprobs
 from refdec.lm.model_files import load_model, verify_checksums
 from refdec.lm.pair import EMBEDDED, PROBE, loss
 from refdec.lm.tokens import Tokens
@@ -326,6 +326,12 @@ def test_other_failures_of_a_device_are_not_taken_for_full_memory(
     monkeypatch.setattr(pair_module, "load_lm", fail)
     with pytest.raises(RuntimeError, match="illegal memory access"):
         load_pair(directory, directory, device="cpu")
+
+
+def test_apples_gpu_is_refused_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: None)  # as where there is one
+    with pytest.raises(ModelError, match=r"mps\) is not supported: it has no float64.*Use device cpu"):
+        choose_device("mps")
 
 
 def test_a_full_device_is_not_called_missing(monkeypatch: pytest.MonkeyPatch) -> None:

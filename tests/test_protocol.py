@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from refdec.lm.common import next_logprobs
 from refdec.lm.cost import Work
+from refdec.lm.logprobs import next_logprobs
 from refdec.lm.protocol import LanguageModel
 from tests.conftest import Tiny
 from tests.table_model import TableModel, random_table

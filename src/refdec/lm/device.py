@@ -1,4 +1,4 @@
-"""The device that models run on: which one, how exactly it computes, and whether its memory ran out."""
+"""The device that models run on: which one, and whether its memory ran out."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ def choose_device(device: str | torch.device | None) -> torch.device:
             raise OutOfMemory(f"The memory of {device} is full. {REMEDY}") from None
         first_line = str(error).splitlines()[0]
         raise ModelError(f"There is no device {str(device)!r} here ({first_line}). Try cpu.") from None
+    if chosen.type == "mps":
+        raise ModelError(
+            "Apple's GPU (mps) is not supported: it has no float64, in which contexts are weighted. Use device cpu."
+        )
     return chosen
 
 
@@ -50,8 +54,3 @@ def free_memory(device: torch.device) -> str:
     except RuntimeError:  # not even asking fits
         return ""
     return f" ({free / GIB:.1f} of its {total / GIB:.1f} GiB are free)"
-
-
-def widest(device: torch.device) -> torch.dtype:
-    """The most exact floating-point type of a device: Apple's GPUs have no float64."""
-    return torch.float32 if device.type == "mps" else torch.float64

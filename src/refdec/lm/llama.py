@@ -16,15 +16,15 @@ import torch
 from torch.nn import functional
 
 from refdec.errors import ModelError
-from refdec.lm.common import ExtendingWriter, chosen_logprobs
 from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
 from refdec.lm.graph import Graphs, GraphWriter
 from refdec.lm.head import LinearHead
 from refdec.lm.linear import FloatLinear, Linear, Stored, make_linear
+from refdec.lm.logprobs import chosen_logprobs
 from refdec.lm.operations import operations
 from refdec.lm.prefix_cache import Prefix, SharedRows, Tail
-from refdec.lm.protocol import Reading, Writer
+from refdec.lm.protocol import ExtendingWriter, Reading, Writer
 
 SIZES = (
     "num_attention_heads",
@@ -103,7 +103,7 @@ class LlamaShape:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class _LoadedLayer:
     attention_norm: torch.Tensor
     qkv: Linear
     output: Linear
@@ -112,7 +112,7 @@ class _Layer:
     down: Linear
 
 
-class _Buffer:
+class _TailBuffer:
     """Keys and values of tails, (layers, rows, kv heads, capacity, head size); `filled` places are written."""
 
     def __init__(self, like: torch.Tensor, rows: int, capacity: int) -> None:
@@ -120,12 +120,12 @@ class _Buffer:
         self.capacity, self.filled = capacity, 0
         self.keys, self.values = like.new_empty(2, layers, rows, kv_heads, capacity, size)
 
-    def copy(self, filled: int, capacity: int, rows: torch.Tensor | None = None) -> _Buffer:
+    def copy(self, filled: int, capacity: int, rows: torch.Tensor | None = None) -> _TailBuffer:
         """The first places of all rows, or of some, with room for more."""
         parts = [part[..., :filled, :] for part in (self.keys, self.values)]
         if rows is not None:
             parts = [part.index_select(1, rows) for part in parts]
-        copy = _Buffer(self.keys, parts[0].shape[1], capacity)
+        copy = _TailBuffer(self.keys, parts[0].shape[1], capacity)
         copy.keys[..., :filled, :], copy.values[..., :filled, :] = parts
         copy.filled = filled
         return copy
@@ -137,7 +137,7 @@ class _SharedReading:
     prefix_values: torch.Tensor
     rows: SharedRows  # which prefix each row stands on, and how long the prefixes are
     features: torch.Tensor
-    tail: _Buffer | None = None
+    tail: _TailBuffer | None = None
     filled: int = 0
 
     def select(self, rows: torch.Tensor) -> _SharedReading:
@@ -255,7 +255,7 @@ class LlamaLM:
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _SharedReading:
         past = _own(reading)
-        buffer = past.tail or _Buffer(past.prefix_keys, len(tokens), _room(0))
+        buffer = past.tail or _TailBuffer(past.prefix_keys, len(tokens), _room(0))
         if buffer.filled != past.filled or buffer.capacity == past.filled:
             buffer = buffer.copy(past.filled, _room(past.filled + 1))
         features = self._run_after(past, tokens[:, None], buffer)
@@ -281,7 +281,7 @@ class LlamaLM:
         buffer = past.tail and past.tail.copy(past.filled, past.filled + length)
         return torch.cat([first, self._run_after(past, tokens[:, :-1], buffer)], dim=1)
 
-    def _run_after(self, past: _SharedReading, tokens: torch.Tensor, buffer: _Buffer | None) -> torch.Tensor:
+    def _run_after(self, past: _SharedReading, tokens: torch.Tensor, buffer: _TailBuffer | None) -> torch.Tensor:
         """Features after tokens that follow a reading, (rows, n, width); a buffer takes up their keys and values."""
         count, length = tokens.shape
         # Rows are as long as the longest of a batch: what stands behind a row's own end may lie beyond the window.
@@ -351,14 +351,14 @@ class LlamaLM:
         self.work += Work(tokens=tokens, attended=attended, cached=cached, passes=1)
 
 
-def _load_layer(stored: Mapping[str, Stored], home: str, precision: str, device: torch.device) -> _Layer:
+def _load_layer(stored: Mapping[str, Stored], home: str, precision: str, device: torch.device) -> _LoadedLayer:
     def norm(name: str) -> torch.Tensor:
         return stored[f"{home}{name}.weight"].float().to(device)
 
     def linear(*names: str) -> Linear:
         return make_linear([stored[f"{home}{name}_proj.weight"] for name in names], precision, device)
 
-    return _Layer(
+    return _LoadedLayer(
         attention_norm=norm("input_layernorm"),
         qkv=linear("self_attn.q", "self_attn.k", "self_attn.v"),
         output=linear("self_attn.o"),

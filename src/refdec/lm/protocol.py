@@ -104,3 +104,17 @@ class LanguageModel(Protocol):
 
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
         """Log-probabilities of these very tokens: (rows, n) in, (rows, n) out."""
+
+
+class ExtendingWriter:
+    """A writer for any model: extends a reading by every token."""
+
+    def __init__(self, model: LanguageModel, reading: Reading) -> None:
+        self._model, self._reading = model, reading
+
+    @property
+    def features(self) -> torch.Tensor:
+        return self._reading.features
+
+    def append(self, tokens: torch.Tensor) -> None:
+        self._reading = self._model.extend(self._reading, tokens)

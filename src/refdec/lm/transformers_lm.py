@@ -15,12 +15,12 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-from refdec.lm.common import ExtendingWriter, chosen_logprobs
 from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
 from refdec.lm.head import Head, IdentityHead, LinearHead
 from refdec.lm.linear import FloatLinear
-from refdec.lm.protocol import Reading, Writer
+from refdec.lm.logprobs import chosen_logprobs
+from refdec.lm.protocol import ExtendingWriter, Reading, Writer
 
 FALLBACK_WINDOW = 1024
 """For models whose configuration names no number of positions."""
@@ -35,7 +35,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
 
     def __init__(self) -> None:
         super().__init__()
-        self.buffer: _Buffer | None = None
+        self.buffer: _LayerBuffer | None = None
         self.length = 0
 
     def update(
@@ -44,7 +44,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         needed = self.length + key_states.shape[-2]
         buffer = self.buffer
         if buffer is None or buffer.filled != self.length or buffer.capacity < needed:
-            buffer = _Buffer(key_states, value_states, capacity=needed + max(16, needed // 2))
+            buffer = _LayerBuffer(key_states, value_states, capacity=needed + max(16, needed // 2))
             if self.length:
                 buffer.keys[:, :, : self.length] = self.keys
                 buffer.values[:, :, : self.length] = self.values
@@ -53,7 +53,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         buffer.filled = needed
         return self._point(buffer, needed)
 
-    def _point(self, buffer: _Buffer, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _point(self, buffer: _LayerBuffer, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         self.buffer, self.length, self.is_initialized = buffer, length, True
         self.dtype, self.device = buffer.keys.dtype, buffer.keys.device
         self.keys, self.values = buffer.keys[:, :, :length], buffer.values[:, :, :length]
@@ -73,7 +73,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         return layer
 
 
-class _Buffer:
+class _LayerBuffer:
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, capacity: int) -> None:
         self.capacity = capacity
         self.filled = 0
