@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 import torch
 
+from refdec import Direction, load_pair
+from refdec.lm import llama, plain
 from refdec.lm.cost import Work
 from refdec.lm.logprobs import next_logprobs
 from refdec.lm.protocol import LanguageModel
@@ -45,6 +50,17 @@ def test_continuations_are_scored_as_without_a_cache(tiny: Tiny, name: str, leng
         expected = plain_logprobs(tiny, prefix, continuation)
         assert near(together[row], expected)
         assert near(scored[row], expected.gather(1, torch.tensor(continuation)[:, None])[:, 0])
+
+
+def test_graphs_are_captured_of_kernels_only(small_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain operations look at lengths while they run; a graph would keep those of its capture. Windows has no Triton."""
+    captured: list[LanguageModel] = []
+    monkeypatch.setattr(llama, "Graphs", captured.append)
+    load_pair(small_pair, device="cpu")
+    assert not captured
+    monkeypatch.setattr(llama, "operations", lambda _: SimpleNamespace(**vars(plain)))
+    load_pair(small_pair, device="cpu")
+    assert [model.direction for model in captured] == list(Direction)
 
 
 @pytest.mark.parametrize("name", PREFIXES)

@@ -16,6 +16,7 @@ import torch
 from torch.nn import functional
 
 from refdec.errors import ModelError
+from refdec.lm import plain
 from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
 from refdec.lm.graph import Graphs, GraphWriter
@@ -203,7 +204,7 @@ class LlamaLM:
             element_bytes=self.dtype.itemsize,
         )
         self.work = Work()
-        self._graphs = Graphs(self) if device.type == "cuda" else None
+        self._graphs = None if self.ops is plain else Graphs(self)  # plain operations read from the device as they go
 
     @property
     def direction(self) -> Direction:
@@ -345,6 +346,7 @@ class LlamaLM:
     def release(self) -> None:
         if self._graphs is not None:
             self._graphs.clear()
+        if self._device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _count(self, tokens: int, attended: int, cached: int) -> None:

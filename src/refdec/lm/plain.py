@@ -84,11 +84,9 @@ def attend(q: Tensor, prefix: Prefix | None, tail: Tail, scale: float) -> Tensor
 
 def _visible_tail(tail: Tail, n: int, heads: int) -> tuple[Tensor, Tensor, Tensor | None]:
     """Keys and values that are filled, and which of them each query does not see; None if it sees all."""
-    keys, values, filled = tail
-    if isinstance(filled, int) or not filled.is_cuda:
-        filled = int(filled)
-        keys, values = keys[:, :, :filled], values[:, :, :filled]
-    if n == 1 and isinstance(filled, int):
+    filled = int(tail.filled)
+    keys, values = tail.keys[:, :, :filled], tail.values[:, :, :filled]
+    if n == 1:
         return keys, values, None
     last = torch.arange(n, device=keys.device) + (filled - n)
     unseen = torch.arange(keys.shape[2], device=keys.device) > last[:, None]
