@@ -53,7 +53,7 @@ def test_continuations_are_scored_as_without_a_cache(tiny: Tiny, name: str, leng
 
 
 def test_graphs_are_captured_of_kernels_only(small_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain operations look at lengths while they run; a graph would keep those of its capture. Windows has no Triton."""
+    """Plain operations read lengths as they run, and a graph would keep those of its capture."""
     captured: list[LanguageModel] = []
     monkeypatch.setattr(llama, "Graphs", captured.append)
     load_pair(small_pair, device="cpu")
