@@ -1,8 +1,8 @@
-"""A Llama-shaped language model, run by our own engine behind the `LanguageModel` protocol.
+"""Our own engine: a Llama-shaped language model behind the `LanguageModel` protocol.
 
-A prefix is read once and shared: a reading is a set of prefixes, an index that says which of them each row stands on,
-and the row's own tail after it. Selecting rows moves the index, not the prefix. Knows ids, caches, devices and
-precisions; knows nothing of text, of files, or of what the ids are for.
+A prefix is read once and shared: a reading is a set of prefixes, an index that says which of them each row continues,
+and each row's tail after it. Selecting rows copies the index and the tails, not the prefixes. Knows ids, caches,
+devices and precisions; knows nothing of text, of files, or of what the ids are for.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SIZES = (
 
 @dataclass(frozen=True, slots=True)
 class LlamaShape:
-    """What config.json says."""
+    """The sizes and constants in config.json."""
 
     layers: int
     width: int
@@ -55,7 +55,7 @@ class LlamaShape:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> LlamaShape | None:
-        """The shape, or None where the configuration asks for something that this engine does not do."""
+        """The shape, or None if the configuration needs something that this engine does not have."""
         usual = config.get("model_type") == "llama" and config.get("hidden_act", "silu") == "silu"
         rotary = config.get("rope_parameters") or config.get("rope_scaling") or {}
         plain_rotary = rotary.get("rope_type", rotary.get("type", "default")) == "default"
@@ -63,7 +63,10 @@ class LlamaShape:
             return None
         for name in SIZES:
             if not isinstance(config.get(name), int):
-                raise ModelError(f"config.json of a llama model says {name} is {config.get(name)!r}. Fetch it again.")
+                raise ModelError(
+                    f"config.json of a llama model says that {name} is {config.get(name)!r}, which should be a whole "
+                    "number. Fetch the model again."
+                )
         heads, width = int(config["num_attention_heads"]), int(config["hidden_size"])
         return cls(
             layers=int(config["num_hidden_layers"]),
@@ -80,7 +83,7 @@ class LlamaShape:
         )
 
     def lacking(self, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
-        """Names of tensors that a model of this shape needs and that are not there, or not of the right size."""
+        """Names of the tensors of this shape that are missing or have another size."""
         width, inner = self.width, self.inner
         queries, keys = self.heads * self.head_size, self.kv_heads * self.head_size
         each = {
@@ -122,7 +125,7 @@ class _TailBuffer:
         self.keys, self.values = like.new_empty(2, layers, rows, kv_heads, capacity, size)
 
     def copy(self, filled: int, capacity: int, rows: torch.Tensor | None = None) -> _TailBuffer:
-        """The first places of all rows, or of some, with room for more."""
+        """The first places of all rows, or of some, in a new buffer with room for more."""
         parts = [part[..., :filled, :] for part in (self.keys, self.values)]
         if rows is not None:
             parts = [part.index_select(1, rows) for part in parts]
@@ -136,7 +139,7 @@ class _TailBuffer:
 class _SharedReading:
     prefix_keys: torch.Tensor  # (layers, prefixes, kv heads, places, head size)
     prefix_values: torch.Tensor
-    rows: SharedRows  # which prefix each row stands on, and how long the prefixes are
+    rows: SharedRows  # which prefix each row continues, and how long the prefixes are
     features: torch.Tensor
     tail: _TailBuffer | None = None
     filled: int = 0
@@ -149,7 +152,7 @@ class _SharedReading:
 
     @property
     def places(self) -> torch.Tensor:
-        """Where each row's next token stands."""
+        """The position of each row's next token."""
         return self.rows.lengths[self.rows.index] + self.filled
 
     @property
@@ -162,11 +165,11 @@ def _room(filled: int) -> int:
 
 
 Attention = Callable[[int, torch.Tensor], torch.Tensor]
-"""(layer, queries, keys and values side by side) to what is attended to."""
+"""From the number of a layer, and queries, keys and values side by side, to the output of its attention."""
 
 
 class LlamaLM:
-    """Reads in one direction, in float32, bfloat16 or int8."""
+    """A Llama-shaped model that reads in one direction, in float32, bfloat16 or int8."""
 
     def __init__(
         self,
@@ -234,7 +237,7 @@ class LlamaLM:
     def read(self, prefixes: Sequence[Sequence[int]]) -> _SharedReading:
         lengths = [len(prefix) + 1 for prefix in prefixes]
         count, longest = len(lengths), max(lengths)
-        # What stands behind a prefix cannot change what was read before it.
+        # Rows are filled up behind their prefixes: attention is causal, so that changes nothing before it.
         rows = np.full((count, longest), self.start)
         for row, prefix in zip(rows, prefixes, strict=True):
             row[1 : len(prefix) + 1] = prefix
@@ -255,7 +258,7 @@ class LlamaLM:
 
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _SharedReading:
-        past = _own(reading)
+        past = _checked(reading)
         buffer = past.tail or _TailBuffer(past.prefix_keys, len(tokens), _room(0))
         if buffer.filled != past.filled or buffer.capacity == past.filled:
             buffer = buffer.copy(past.filled, _room(past.filled + 1))
@@ -268,14 +271,14 @@ class LlamaLM:
     def writer(self, reading: Reading, steps: int) -> Writer:
         if self._graphs is None:
             return ExtendingWriter(self, reading)
-        past = _own(reading)
+        past = _checked(reading)
         if past.tail is not None:
-            raise ValueError("A writer begins where prefixes end: nothing may have been added to them.")
+            raise ValueError("A writer can only begin at the end of prefixes that were not extended.")
         return GraphWriter(self._graphs, (past.prefix_keys, past.prefix_values, past.rows), past.features, steps)
 
     @torch.inference_mode()
     def features(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
-        past, length = _own(reading), tokens.shape[1] - 1
+        past, length = _checked(reading), tokens.shape[1] - 1
         first = past.features[:, None]
         if not length:
             return first
@@ -283,9 +286,9 @@ class LlamaLM:
         return torch.cat([first, self._run_after(past, tokens[:, :-1], buffer)], dim=1)
 
     def _run_after(self, past: _SharedReading, tokens: torch.Tensor, buffer: _TailBuffer | None) -> torch.Tensor:
-        """Features after tokens that follow a reading, (rows, n, width); a buffer takes up their keys and values."""
+        """Features after tokens that follow a reading, (rows, n, width); their keys and values go to the buffer."""
         count, length = tokens.shape
-        # Rows are as long as the longest of a batch: what stands behind a row's own end may lie beyond the window.
+        # Rows are as long as the longest of a batch: places behind a row's own end may lie beyond the window.
         positions = (past.places[:, None] + torch.arange(length, device=self._device)).flatten()
         positions = positions.clamp(max=self.shape.window - 1)
         end = past.filled + length
@@ -300,24 +303,24 @@ class LlamaLM:
             prefix = Prefix(past.prefix_keys[number], past.prefix_values[number], past.rows)
             return self.attend(queries, prefix, Tail(keys, values, end))
 
-        found = self.run(tokens, attention)
+        features = self.run(tokens, attention)
         self._count(count * length, count * length * (past.seen + (length + 1) // 2), count * past.seen)
-        return found.view(count, length, -1)
+        return features.view(count, length, -1)
 
     @torch.inference_mode()
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         flat = features.reshape(-1, features.shape[-1])
         self.work += Work(head_tokens=len(flat))
         to_logits = self._to_logits
-        found = to_logits.in_float32(flat) if isinstance(to_logits, FloatLinear) else to_logits(flat)
-        return found.view(*features.shape[:-1], -1)
+        logits = to_logits.in_float32(flat) if isinstance(to_logits, FloatLinear) else to_logits(flat)
+        return logits.view(*features.shape[:-1], -1)
 
     @torch.inference_mode()
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
         return chosen_logprobs(self, self.features(reading, tokens), tokens)
 
     def run(self, tokens: torch.Tensor, attention: Attention) -> torch.Tensor:
-        """Features after each of these tokens (rows, n), one row each."""
+        """Features after each of these tokens: (rows, n) to (rows * n, width)."""
         ops, epsilon = self.ops, self.shape.epsilon
         stream = functional.embedding(tokens.flatten(), self._embedding)
         delta: torch.Tensor | None = None
@@ -376,7 +379,7 @@ def _rotary_tables(shape: LlamaShape, device: torch.device) -> tuple[torch.Tenso
     return angles.cos().to(device), angles.sin().to(device)
 
 
-def _own(reading: Reading) -> _SharedReading:
+def _checked(reading: Reading) -> _SharedReading:
     if not isinstance(reading, _SharedReading):
         raise TypeError("A reading can only be continued by the model that made it.")
     return reading

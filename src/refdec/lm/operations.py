@@ -1,4 +1,4 @@
-"""What our own engine computes with: Triton's kernels on a CUDA GPU, plain torch elsewhere; both do the same."""
+"""The functions that our own engine computes with: Triton kernels on a CUDA GPU, plain torch elsewhere."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Operations(Protocol):
 
 
 def operations(device: torch.device) -> Operations:
-    """Those for a device."""
+    """The functions for a device."""
     return _fused() if device.type == "cuda" else plain
 
 

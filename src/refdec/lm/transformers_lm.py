@@ -29,8 +29,8 @@ FALLBACK_WINDOW = 1024
 class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
     """Keys and values of one layer, in a buffer with room to grow.
 
-    A step writes its own column instead of copying the whole past. The buffer may be shared by several
-    readings: one that is not at its end copies before it writes, so that no reading changes under another.
+    A step writes its own column instead of copying the whole past. Several readings may share a buffer: one that does
+    not end where the buffer does copies it before it writes, so that no reading changes another.
     """
 
     def __init__(self) -> None:
@@ -74,6 +74,8 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
 
 
 class _LayerBuffer:
+    """Keys and values of a layer, (rows, kv heads, capacity, head size); `filled` places are written."""
+
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, capacity: int) -> None:
         self.capacity = capacity
         self.filled = 0
@@ -144,7 +146,7 @@ class TransformersLM:
     def read(self, prefixes: Sequence[Sequence[int]]) -> _CachedReading:
         longest = max(len(prefix) for prefix in prefixes)
         padding = [longest - len(prefix) for prefix in prefixes]
-        # Padding stands before the start token, so that every prefix begins as a document does.
+        # Padding goes before the start token, so that every prefix begins as a document does.
         rows = [[self.start] * (pad + 1) + list(prefix) for pad, prefix in zip(padding, prefixes, strict=True)]
         empty = _CachedReading(
             layers=tuple(_GrowingLayer() for _ in range(self._layer_count)),
@@ -157,7 +159,7 @@ class TransformersLM:
 
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _CachedReading:
-        past = _own(reading)
+        past = _checked(reading)
         features, layers = self._run(past, tokens[:, None], keep=1)
         return _CachedReading(layers, past.padding, past.length + 1, features[:, -1])
 
@@ -169,7 +171,7 @@ class TransformersLM:
         first = reading.features[:, None]
         if tokens.shape[1] == 1:
             return first
-        rest, _ = self._run(_own(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
+        rest, _ = self._run(_checked(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
         return torch.cat([first, rest], dim=1)
 
     @torch.inference_mode()
@@ -179,8 +181,8 @@ class TransformersLM:
         _, bias = self._linear
         flat = features.reshape(-1, features.shape[-1])
         self.work += Work(head_tokens=len(flat))
-        found = self._to_logits.in_float32(flat)
-        return (found if bias is None else found + bias.float()).view(*features.shape[:-1], -1)
+        logits = self._to_logits.in_float32(flat)
+        return (logits if bias is None else logits + bias.float()).view(*features.shape[:-1], -1)
 
     @torch.inference_mode()
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
@@ -202,7 +204,7 @@ class TransformersLM:
             padding = torch.zeros_like(tokens[:, 0]) if past.padding is None else past.padding
             index = torch.arange(total, device=self.device)
             options["attention_mask"] = (index[None] >= padding[:, None]).long()
-            # Rows are as long as the longest of a batch: what is behind a row's own end may lie beyond the window.
+            # Rows are as long as the longest of a batch: places behind a row's own end may lie beyond the window.
             options["position_ids"] = (index[None, past.length :] - padding[:, None]).clamp(0, self._window - 1)
         self.work += Work(
             tokens=tokens.numel(),
@@ -211,17 +213,17 @@ class TransformersLM:
             passes=1,
         )
         if self._linear is not None:
-            found = self._body(input_ids=tokens, past_key_values=cache, use_cache=True, **options).last_hidden_state
+            features = self._body(input_ids=tokens, past_key_values=cache, use_cache=True, **options).last_hidden_state
         else:
             if self._can_keep:
                 options["logits_to_keep"] = keep
-            found = self._model(input_ids=tokens, past_key_values=cache, use_cache=True, **options).logits
-        return found[:, -keep:].float(), tuple(cache.layers)
+            features = self._model(input_ids=tokens, past_key_values=cache, use_cache=True, **options).logits
+        return features[:, -keep:].float(), tuple(cache.layers)
 
 
 @torch.inference_mode()
 def _linear_head(model: PreTrainedModel, body: Any, start: int) -> tuple[torch.Tensor, torch.Tensor | None] | None:
-    """The output matrix and its bias, if logits are nothing but their product with the last hidden states."""
+    """The output matrix and its bias; None if the logits are not simply their product with the last hidden states."""
     layer = model.get_output_embeddings()
     if body is model or not isinstance(layer, torch.nn.Linear | torch.nn.Embedding):
         return None
@@ -234,7 +236,7 @@ def _linear_head(model: PreTrainedModel, body: Any, start: int) -> tuple[torch.T
     return layer.weight.detach(), None if bias is None else bias.detach()
 
 
-def _own(reading: Reading) -> _CachedReading:
+def _checked(reading: Reading) -> _CachedReading:
     if not isinstance(reading, _CachedReading):
         raise TypeError("A reading can only be continued by the model that made it.")
     return reading
