@@ -1,4 +1,4 @@
-"""What loads, and what is refused with a sentence that says what to do."""
+"""Which pairs are loaded, and which are refused with a message that says what to do."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CPU = torch.device("cpu")
 
 
 def own_directory(tmp_path: Path, part: str) -> Path:
-    """One model of the embedded pair as a directory of its own, tokenizer beside it."""
+    """One model of the embedded pair in its own directory, with the tokenizer."""
     directory = tmp_path / part
     directory.mkdir()
     for path in (EMBEDDED / part / "config.json", EMBEDDED / part / "model.safetensors", EMBEDDED / "tokenizer.json"):
@@ -41,7 +41,7 @@ def own_directory(tmp_path: Path, part: str) -> Path:
 
 
 def declare(directory: Path, direction: str | None) -> None:
-    """Let a model say that it reads this way, or nothing."""
+    """Write into config.json which way the model reads, or that it does not say."""
     path = directory / "config.json"
     config = json.loads(path.read_text())
     path.unlink()  # it may be a link
@@ -331,7 +331,7 @@ def test_other_failures_of_a_device_are_not_taken_for_full_memory(
 
 
 def test_apples_gpu_is_refused_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch, "empty", lambda *_, **__: None)  # as where there is one
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: None)  # as on a machine that has one
     with pytest.raises(ModelError, match=r"mps\) is not supported: it has no float64.*Use device cpu"):
         choose_device("mps")
 
@@ -351,7 +351,7 @@ def test_the_documented_command_lists_a_pair_directory(tmp_path: Path) -> None:
         small_llama(home / part)
         (home / part / "tokenizer.json").rename(home / "tokenizer.json")
         declare(home / part, part)
-    for _ in range(2):  # a second time, a list is there already
+    for _ in range(2):  # the second time with a list in place
         subprocess.run(command, shell=True, check=True, cwd=home)
         listed = {line.partition("  ")[2] for line in (home / "SHA256SUMS").read_text().splitlines()}
         files = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}

@@ -145,7 +145,7 @@ def test_the_head_gives_the_logits_and_its_pull_is_the_adjoint(tiny_lm: Language
 
 
 def test_mixed_features_are_the_product_of_experts(tiny_lm: LanguageModel) -> None:
-    """What the whole method rests on: a weighted sum of features has the weighted sum of log-probabilities."""
+    """The basis of the method: a weighted sum of features gives the weighted sum of log-probabilities."""
     reading = tiny_lm.read([[1, 2, 3], [9], [4, 5]])
     weights = torch.tensor([0.2, 0.5, 0.3])
     product = torch.einsum("e,ev->v", weights, next_logprobs(tiny_lm, reading)).log_softmax(-1)

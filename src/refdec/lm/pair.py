@@ -192,8 +192,8 @@ def load_tokenizer(directory: Path) -> Tokenizer:
         return tokenizer
     except Exception as error:  # tokenizers raises a bare Exception for a damaged file
         raise ModelError(
-            f"There is no usable tokenizer in {directory}. Put the model's tokenizer.json there; the models released "
-            "with the paper need GPT-2's, see docs/models.md."
+            f"There is no usable tokenizer in {directory}. Put its tokenizer.json there, or GPT-2's vocab.json and "
+            "merges.txt; the models released with the paper come without them, see docs/models.md."
         ) from error
 
 
