@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,16 +66,23 @@ def read_llama(directory: Path) -> dict[str, Stored] | None:
     """The weights of a Llama-shaped model, as they are stored; None if they have other names."""
     refuse_unsafe(directory)
     verify_checksums(directory)
-    weights = sorted(directory.glob("*.safetensors"))
     try:
-        with ExitStack() as opened:
-            files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
-            homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
-            if "model.embed_tokens.weight" not in homes:
-                return None
-            tensors = {name: file.get_tensor(name) for name, file in homes.items()}
+        tensors = _read(directory, lambda names: "model.embed_tokens.weight" in names)
     except (SafetensorError, OSError, RuntimeError) as error:
         raise _unreadable(directory, error) from error
+    return None if tensors is None else _with_scales(tensors)
+
+
+def _read(directory: Path, wanted: Callable[[set[str]], bool]) -> dict[str, torch.Tensor] | None:
+    """All tensors of the safetensors in a directory, if their names are the wanted ones."""
+    with ExitStack() as opened:
+        weights = sorted(directory.glob("*.safetensors"))
+        files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
+        homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
+        return {name: file.get_tensor(name) for name, file in homes.items()} if wanted(set(homes)) else None
+
+
+def _with_scales(tensors: dict[str, torch.Tensor]) -> dict[str, Stored]:
     return {
         name: Stored(tensor, tensors.get(f"{name}.scale"))
         for name, tensor in tensors.items()
@@ -87,14 +94,13 @@ def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch
     """The causal language model in a directory, as a `transformers` model."""
     refuse_unsafe(directory)
     verify_checksums(directory)
-    weights = sorted(directory.glob("*.safetensors"))
     try:
-        released = _read_opengpt2(directory, weights)
+        released = _read_opengpt2(directory)
         if released is not None:
             model = _build_opengpt2(directory, released)
         else:
             config = load_config(directory)
-            quantised = _read_int8(weights)
+            quantised = _read(directory, lambda names: any(f"{name}.scale" in names for name in names))
             with _quietly():
                 model = _build(directory, config, quantised)
     except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
@@ -174,36 +180,16 @@ def load_config(directory: Path) -> PreTrainedConfig:
     return config
 
 
-def _read_int8(weights: list[Path]) -> dict[str, torch.Tensor] | None:
-    """The dequantised weights, or None if the files hold floating point."""
-    stored: dict[str, torch.Tensor] = {}
-    for path in weights:
-        with safe_open(str(path), framework="pt") as file:
-            names = set(file.keys())
-            if not any(f"{name}.scale" in names for name in names):
-                return None
-            stored.update((name, file.get_tensor(name)) for name in names)
-    return {
-        name: tensor.float() * stored[f"{name}.scale"][:, None] if f"{name}.scale" in stored else tensor
-        for name, tensor in stored.items()
-        if not name.endswith(".scale")
-    }
-
-
-def _read_opengpt2(directory: Path, weights: list[Path]) -> dict[str, torch.Tensor] | None:
+def _read_opengpt2(directory: Path) -> dict[str, torch.Tensor] | None:
     """The tensors of the paper's own models, recognised by their names; None if the files have another layout."""
     from refdec.lm import opengpt2
 
-    if not weights:
-        stored = _unpickle(directory / RELEASED)
-        if opengpt2.find_prefix(stored) is None:
-            raise _pickled(directory, RELEASED)
-        return stored
-    with ExitStack() as opened:
-        files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
-        if opengpt2.find_prefix(name for file in files for name in file.keys()) is None:  # noqa: SIM118
-            return None
-        return {name: file.get_tensor(name) for file in files for name in file.keys()}  # noqa: SIM118
+    if any(directory.glob("*.safetensors")):
+        return _read(directory, lambda names: opengpt2.find_prefix(names) is not None)
+    stored = _unpickle(directory / RELEASED)
+    if opengpt2.find_prefix(stored) is None:
+        raise _pickled(directory, RELEASED)
+    return stored
 
 
 def _unpickle(path: Path) -> dict[str, torch.Tensor]:
@@ -231,13 +217,19 @@ def _build_opengpt2(directory: Path, stored: dict[str, torch.Tensor]) -> PreTrai
         ) from error
 
 
-def _build(directory: Path, config: PreTrainedConfig, state: dict[str, torch.Tensor] | None) -> PreTrainedModel:
+def _build(directory: Path, config: PreTrainedConfig, quantised: dict[str, torch.Tensor] | None) -> PreTrainedModel:
+    """The model of a directory, or of int8 tensors that were read from it."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-    source = str(directory) if state is None else None
-    options: dict[str, Any] = {"local_files_only": True} if state is None else {"state_dict": state}
+    state = None if quantised is None else {name: matrix.float() for name, matrix in _with_scales(quantised).items()}
     model, report = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
-        source, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
+        str(directory) if state is None else None,
+        config=config,
+        state_dict=state,
+        dtype=torch.float32,
+        use_safetensors=True,
+        local_files_only=True,
+        output_loading_info=True,
     )
     lacking = sorted(report["missing_keys"]) + sorted(str(key) for key in report["mismatched_keys"])
     if lacking:
