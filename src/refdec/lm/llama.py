@@ -180,21 +180,22 @@ class LlamaLM:
         device: torch.device,
         precision: str,
     ) -> None:
-        self.shape, self._direction, self.start, self._device = shape, direction, start_token, device
+        self.shape, self.direction, self.start, self.device = shape, direction, start_token, device
+        self.vocabulary, self.window = shape.vocabulary, shape.window - 1  # one place is the start token's
         self.precision = precision
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
         self.ops = operations(device)
         embedding = stored["model.embed_tokens.weight"]
         output = embedding if shape.tied else stored["lm_head.weight"]
         self._embedding = embedding.float().to(device, torch.float32)
-        self._head = LinearHead(self._embedding if output is embedding else output.float().to(device))
+        self.head = LinearHead(self._embedding if output is embedding else output.float().to(device))
         self._to_logits = make_linear([output], precision, device)
         self._final_norm = stored["model.norm.weight"].float().to(device)
         self._layers = [
             _load_layer(stored, f"model.layers.{number}.", precision, device) for number in range(shape.layers)
         ]
         self._cosine, self._sine = _rotary_tables(shape, device)
-        self._cost = Cost(
+        self.cost = Cost(
             layers=shape.layers,
             width=shape.width,
             inner=shape.inner,
@@ -209,30 +210,6 @@ class LlamaLM:
         self.work = Work()
         self._graphs = None if self.ops is plain else Graphs(self)  # plain operations read from the device as they go
 
-    @property
-    def direction(self) -> Direction:
-        return self._direction
-
-    @property
-    def vocabulary(self) -> int:
-        return self.shape.vocabulary
-
-    @property
-    def window(self) -> int:
-        return self.shape.window - 1  # one place is the start token's
-
-    @property
-    def device(self) -> torch.device:
-        return self._device
-
-    @property
-    def head(self) -> LinearHead:
-        return self._head
-
-    @property
-    def cost(self) -> Cost:
-        return self._cost
-
     @torch.inference_mode()
     def read(self, prefixes: Sequence[Sequence[int]]) -> _SharedReading:
         lengths = [len(prefix) + 1 for prefix in prefixes]
@@ -241,7 +218,7 @@ class LlamaLM:
         rows = np.full((count, longest), self.start)
         for row, prefix in zip(rows, prefixes, strict=True):
             row[1 : len(prefix) + 1] = prefix
-        positions = torch.arange(longest, device=self._device).repeat(count)
+        positions = torch.arange(longest, device=self.device).repeat(count)
         kept: list[tuple[torch.Tensor, torch.Tensor]] = []
 
         def attention(_: int, qkv: torch.Tensor) -> torch.Tensor:
@@ -250,9 +227,9 @@ class LlamaLM:
             kept.append((keys.contiguous(), values.contiguous()))
             return self.attend(queries, None, Tail(keys, values, longest))
 
-        features = self.run(torch.from_numpy(rows).to(self._device), attention).view(count, longest, -1)
+        features = self.run(torch.from_numpy(rows).to(self.device), attention).view(count, longest, -1)
         self._count(count * longest, sum(size * (size + 1) // 2 for size in lengths), 0)
-        index, sizes = torch.arange(count, device=self._device), torch.tensor(lengths, device=self._device)
+        index, sizes = torch.arange(count, device=self.device), torch.tensor(lengths, device=self.device)
         keys, values = (torch.stack(part) for part in zip(*kept, strict=True))
         return _SharedReading(keys, values, SharedRows.of(index, sizes), features[index, sizes - 1])
 
@@ -289,7 +266,7 @@ class LlamaLM:
         """Features after tokens that follow a reading, (rows, n, width); their keys and values go to the buffer."""
         count, length = tokens.shape
         # Rows are as long as the longest of a batch: places behind a row's own end may lie beyond the window.
-        positions = (past.places[:, None] + torch.arange(length, device=self._device)).flatten()
+        positions = (past.places[:, None] + torch.arange(length, device=self.device)).flatten()
         positions = positions.clamp(max=self.shape.window - 1)
         end = past.filled + length
 
@@ -349,7 +326,7 @@ class LlamaLM:
     def release(self) -> None:
         if self._graphs is not None:
             self._graphs.clear()
-        if self._device.type == "cuda":
+        if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _count(self, tokens: int, attended: int, cached: int) -> None:

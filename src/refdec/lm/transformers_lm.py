@@ -23,7 +23,7 @@ from refdec.lm.logprobs import chosen_logprobs
 from refdec.lm.protocol import ExtendingWriter, Reading, Writer
 
 FALLBACK_WINDOW = 1024
-"""For models whose configuration names no number of positions."""
+"""The number of positions of models whose configuration does not say it."""
 
 
 class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
@@ -104,11 +104,11 @@ class TransformersLM:
 
     def __init__(self, model: PreTrainedModel, direction: Direction, start_token: int) -> None:
         self._model = model.eval()
-        self._direction = direction
-        self.start = start_token
+        self.direction, self.start = direction, start_token
         config = model.config.get_text_config()
-        self._vocabulary = int(config.vocab_size)
-        self._window = int(getattr(config, "max_position_embeddings", None) or FALLBACK_WINDOW)
+        self.vocabulary = int(config.vocab_size)
+        self._positions = int(getattr(config, "max_position_embeddings", None) or FALLBACK_WINDOW)
+        self.window = self._positions - 1  # one place is the start token's
         self._layer_count = int(config.num_hidden_layers)
         self._can_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._body = getattr(model, "hidden", model.base_model)
@@ -116,18 +116,6 @@ class TransformersLM:
         self.head: Head = IdentityHead() if self._linear is None else LinearHead(*self._linear)
         self._to_logits = None if self._linear is None else FloatLinear(self._linear[0])
         self.work = Work()
-
-    @property
-    def direction(self) -> Direction:
-        return self._direction
-
-    @property
-    def vocabulary(self) -> int:
-        return self._vocabulary
-
-    @property
-    def window(self) -> int:
-        return self._window - 1  # one place is the start token's
 
     @property
     def device(self) -> torch.device:
@@ -200,12 +188,12 @@ class TransformersLM:
         cache.layers = [layer.fork() for layer in past.layers]
         total = past.length + tokens.shape[1]
         options: dict[str, Any] = {}
-        if past.padding is not None or total > self._window:
+        if past.padding is not None or total > self._positions:
             padding = torch.zeros_like(tokens[:, 0]) if past.padding is None else past.padding
             index = torch.arange(total, device=self.device)
             options["attention_mask"] = (index[None] >= padding[:, None]).long()
             # Rows are as long as the longest of a batch: places behind a row's own end may lie beyond the window.
-            options["position_ids"] = (index[None, past.length :] - padding[:, None]).clamp(0, self._window - 1)
+            options["position_ids"] = (index[None, past.length :] - padding[:, None]).clamp(0, self.window)
         self.work += Work(
             tokens=tokens.numel(),
             attended=tokens.numel() * (past.length + (tokens.shape[1] + 1) // 2),
