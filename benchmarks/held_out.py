@@ -13,8 +13,9 @@ import argparse
 import tempfile
 from pathlib import Path
 
+from refdec.lm.device import choose_device
 from refdec.lm.direction import Direction
-from refdec.lm.pair import EMBEDDED, choose_device
+from refdec.lm.pair import EMBEDDED
 from refdec.train.batches import windows_of
 from refdec.train.corpus import Corpus
 from refdec.train.export import load_initial

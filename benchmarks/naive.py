@@ -1,8 +1,8 @@
 """The naive comparator: the paper's method on `transformers` and plain torch, as one writes it in an afternoon.
 
-Equation by equation, as the authors' code goes: `generate` for the contexts, one pass a context for the weights,
-Adam, a grid for the nucleus, every copy of a prefix in the batch, every candidate beside every context in full. It
-shares with refdec only what concerns text (frames, extraction), so that its times compare the rest.
+It follows the equations as the authors' code does: `generate` for the contexts, one pass per context and Adam for the
+weights, a grid for the nucleus, every copy of a prefix in the batch, every candidate beside every context in full. It
+shares with refdec only the handling of text (frames, extraction), so that its times compare the rest.
 """
 
 from __future__ import annotations
@@ -26,36 +26,34 @@ from refdec.tasks.frame import FRAMES, Frame
 from refdec.text.cleaning import clean
 
 PHASES = ("contexts", "weights", "generation", "scoring")
-RATE, STEPS = 0.1, 160  # of Adam, as the authors have them
+RATE, STEPS = 0.1, 160  # the authors' settings of Adam
 GRID = [tenth / 10 for tenth in range(1, 11)]
-ROWS = 64  # a batch of scoring
-
-Ids = list[int]
+ROWS = 64  # per batch of scoring
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Where contexts stand: which model leads there from the source, which leads back, and what they meet."""
+    """One side of the source, the models that read from it to the contexts and back, and the parts of the source."""
 
     name: str  # "right" or "left"
     outward: PreTrainedModel
     inward: PreTrainedModel
     out: Direction
-    near: Ids  # the static part next to the contexts; this and the next two as the inward model reads them
-    middle: Ids
-    far: Ids
+    near: list[int]  # the static part next to the contexts; this and the next two as the inward model reads them
+    middle: list[int]
+    far: list[int]
 
     @property
     def back(self) -> Direction:
         return self.out.opposite
 
     @property
-    def source(self) -> Ids:
+    def source(self) -> list[int]:
         return self.near + self.middle + self.far
 
 
 class Naive:
-    """Paraphrases by the book. The models are moved to the device and cast in place: bfloat16 on CUDA, else float32."""
+    """Paraphrases plainly. The models are moved to the device and cast in place: bfloat16 on CUDA, else float32."""
 
     def __init__(
         self,
@@ -80,7 +78,7 @@ class Naive:
         self.seconds = dict.fromkeys(PHASES, 0.0)
         cuda = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=cuda), torch.no_grad():
-            torch.manual_seed(settings.seed)  # the caller's own random state is put back
+            torch.manual_seed(settings.seed)  # fork_rng restores the caller's random state
             return self._paraphrase(clean(text), settings)
 
     def _paraphrase(self, source: str, settings: ParaphraseSettings) -> list[tuple[str, float]]:
@@ -99,8 +97,8 @@ class Naive:
             ),
             _Side("left", self.backward_model, self.forward_model, backward, left, middle, right),
         ]
-        found: dict[str, None] = {}
-        kept: list[list[Ids]] = []
+        candidates: dict[str, None] = {}
+        kept: list[list[list[int]]] = []
         for side in sides:
             with self._timed("contexts"):
                 contexts = self._sample_contexts(side, whole, source, settings)
@@ -119,17 +117,19 @@ class Naive:
                 length = len(side.middle) + settings.extra_tokens
                 for ids in self._generate(side, contexts, weights, top_p, settings.samples, length, allowed):
                     raw = self.tokens.decode(ids + right if side.name == "right" else left + ids)
-                    found.update(dict.fromkeys(extract(raw, side.name, frame, source)))
+                    candidates.update(dict.fromkeys(extract(raw, side.name, frame, source)))
             kept.append(contexts)
         with self._timed("scoring"):
-            texts = list(found)
+            texts = list(candidates)
             totals = torch.zeros(len(texts))
             for side, contexts in zip(sides, kept, strict=True):
                 totals += self._score(side, texts, contexts, frame)
         return sorted(zip(texts, totals.tolist(), strict=True), key=lambda pair: -pair[1])
 
-    def _sample_contexts(self, side: _Side, whole: Ids, source: str, settings: ParaphraseSettings) -> list[Ids]:
-        """Continuations of the framed source, in text order, without those that say it again."""
+    def _sample_contexts(
+        self, side: _Side, whole: list[int], source: str, settings: ParaphraseSettings
+    ) -> list[list[int]]:
+        """Continuations of the framed source, in text order, without those that repeat the source."""
         prompt = torch.tensor([[self.tokens.start, *side.out.arrange(whole)]], device=self.device)
         drawn = side.outward.generate(
             prompt,
@@ -146,8 +146,8 @@ class Naive:
         contexts = [side.out.arrange(row) for row in drawn[:, prompt.shape[1] :].tolist()]
         return [context for context in contexts if source not in self.tokens.decode(context)] or contexts
 
-    def _read_source(self, side: _Side, contexts: Sequence[Ids]) -> torch.Tensor:
-        """What each context says of each place of the source: (contexts, tokens, vocabulary)."""
+    def _read_source(self, side: _Side, contexts: Sequence[list[int]]) -> torch.Tensor:
+        """Log-probabilities after each context at each place of the source: (contexts, tokens, vocabulary)."""
         experts = []
         for context in contexts:
             before = [self.tokens.start, *side.back.arrange(context)]
@@ -159,13 +159,13 @@ class Naive:
     def _generate(
         self,
         side: _Side,
-        contexts: Sequence[Ids],
+        contexts: Sequence[list[int]],
         weights: torch.Tensor,
         top_p: float,
         samples: int,
         length: int,
         allowed: torch.Tensor,
-    ) -> list[Ids]:
+    ) -> list[list[int]]:
         """Texts from the product of the contexts, in text order; each sample is a row for every context."""
         prefixes = [[self.tokens.start, *side.back.arrange(context), *side.near] for context in contexts]
         step = torch.tensor(prefixes * samples, device=self.device)
@@ -179,9 +179,9 @@ class Naive:
             step = drawn[-1].repeat_interleave(len(contexts), dim=0)
         return [side.back.arrange(row) for row in torch.cat(drawn, dim=1).tolist()]
 
-    def _score(self, side: _Side, texts: Sequence[str], contexts: Sequence[Ids], frame: Frame) -> torch.Tensor:
+    def _score(self, side: _Side, texts: Sequence[str], contexts: Sequence[list[int]], frame: Frame) -> torch.Tensor:
         """Mean log-probability of the contexts next to each text: (texts,)."""
-        rows: list[tuple[Ids, Ids]] = []
+        rows: list[tuple[list[int], list[int]]] = []
         for text in texts:
             before = [self.tokens.start, *side.out.arrange(self.tokens.encode(frame.wrap(text)))]
             rows += [(before, side.out.arrange(context)) for context in contexts]
@@ -193,11 +193,11 @@ class Naive:
             padded = [[*before, *after, *[0] * (longest - len(before) - len(after))] for before, after in batch]
             ids = torch.tensor(padded, device=self.device)
             logprobs = side.outward(input_ids=ids, use_cache=False).logits[:, :-1].float().log_softmax(-1)
-            own = logprobs.gather(2, ids[:, 1:, None])[..., 0]  # (rows, places)
+            chosen = logprobs.gather(2, ids[:, 1:, None])[..., 0]  # (rows, places)
             begin = torch.tensor([[len(before) - 1] for before, _ in batch], device=self.device)
             size = torch.tensor([[len(after)] for _, after in batch], device=self.device)
             place = torch.arange(longest - 1, device=self.device) - begin
-            scores.append(own.masked_fill((place < 0) | (place >= size), 0.0).sum(1))
+            scores.append(chosen.masked_fill((place < 0) | (place >= size), 0.0).sum(1))
         return torch.cat(scores).view(len(texts), len(contexts)).mean(1).cpu() if scores else torch.zeros(0)
 
     @contextmanager
@@ -214,7 +214,7 @@ class Naive:
 
 
 def product(weights: torch.Tensor, experts: torch.Tensor, allowed: torch.Tensor) -> torch.Tensor:
-    """The product of experts (contexts, ..., vocabulary), renormalised over what is allowed."""
+    """The product of experts (contexts, ..., vocabulary), renormalised over the allowed tokens."""
     mixed: torch.Tensor = torch.tensordot(weights, experts, dims=1)
     return mixed.masked_fill(~allowed, -torch.inf).log_softmax(-1)
 
@@ -244,7 +244,7 @@ def nucleus(logprobs: torch.Tensor, top_p: float) -> torch.Tensor:
 
 
 def entropy(logprobs: torch.Tensor) -> float:
-    """Summed over the rows, in nats."""
+    """The entropy in nats, summed over the rows."""
     return float(torch.special.entr(logprobs.exp()).sum())
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from refdec import InputError, Reflector, load_pair
 from refdec.settings import AnySettings
+from refdec.version import comparable
 
 Row = dict[str, Any]
 
@@ -24,7 +25,7 @@ def read_rows(path: Path, count: int | None = None) -> list[Row]:
 def write_rows(path: Path, rows: Sequence[Row], make: Callable[[Row], Row], signature: str) -> None:
     """One line of results a row; rows that the file has already are skipped, other settings are refused."""
     done = read_rows(path) if path.exists() else []
-    if done and done[0]["signature"] != signature:
+    if done and comparable(done[0]["signature"]) != comparable(signature):
         raise InputError(f"{path} holds outputs of other settings. Name another file.")
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:

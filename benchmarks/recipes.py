@@ -29,8 +29,8 @@ from typing import Any
 
 import torch
 
+from refdec.lm.device import choose_device
 from refdec.lm.direction import Direction
-from refdec.lm.pair import choose_device
 from refdec.train.batches import Batches, Ids
 from refdec.train.export import load_initial
 from refdec.train.hardware import pays_to_compile, peak

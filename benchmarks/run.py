@@ -1,4 +1,4 @@
-"""Speed of paraphrasing: refdec, the naive comparator and the machine's own limits, side by side in one process.
+"""The speed of paraphrasing: refdec, the naive comparator and the machine's limits, side by side in one process.
 
     python -m benchmarks.run --data DIR/quora/dev.jsonl --inputs 8 --naive 1 --preset fast
     python -m benchmarks.run --data DIR/quora/dev.jsonl --inputs 256 --naive 4 --preset paper --device cuda
@@ -57,7 +57,7 @@ class Phase:
 
 
 def peak_memory(device: torch.device) -> float:
-    """GiB: of the GPU where there is one, of the process elsewhere."""
+    """The peak memory in GiB, of the GPU or, on a CPU, of the process."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device) / 2**30
     unit = 1 if sys.platform == "darwin" else 1024
@@ -74,8 +74,8 @@ def timed(reflector: Reflector, texts: Sequence[str], settings: ParaphraseSettin
 def measure_ours(
     reflector: Reflector, texts: Sequence[str], settings: ParaphraseSettings, ceilings: Ceilings, alone: int
 ) -> dict[str, Any]:
-    """Seconds an input, alone and in a batch, and where they go."""
-    timed(reflector, texts[: min(len(texts), 64)], settings)  # kernels, graphs and caches
+    """Seconds per input, alone and in a batch, and per phase."""
+    timed(reflector, texts[: min(len(texts), 64)], settings)  # compiles kernels, captures graphs, fills caches
     single = [timed(reflector, [text], settings) for text in texts[:alone]]
     seen: list[Observation] = []
     observers.append(seen.append)
@@ -94,7 +94,7 @@ def measure_ours(
 
 
 def measure_naive(home: Path, device: str, texts: Sequence[str], settings: ParaphraseSettings) -> dict[str, Any]:
-    """Seconds an input of the comparator, one after the other: it knows no batch."""
+    """Seconds per input of the comparator, one after the other: it has no batches."""
     naive = load_naive(home, device)
     naive.paraphrase(texts[0], settings.replace(contexts=4, samples=2))
     totals = dict.fromkeys(PHASES, 0.0)
@@ -111,7 +111,7 @@ def measure_naive(home: Path, device: str, texts: Sequence[str], settings: Parap
 
 
 def show(ours: dict[str, Any], naive: dict[str, Any] | None) -> None:
-    """The table for people."""
+    """Print the table."""
     columns = f"{'refdec':>10} {'naive':>10} {'ratio':>7} {'tokens':>9} {'TFLOP':>7} {'floor':>10} {'share':>6}"
     print(f"{'phase':12} {columns}")
     between = ours["seconds"]
@@ -131,7 +131,7 @@ def show(ours: dict[str, Any], naive: dict[str, Any] | None) -> None:
         f"{floor / ours['seconds']:6.0%}"
     )
     print(f"{'alone':12} {_ms(ours['alone'])} {_ms(beside)} {_ratio(beside, ours['alone'])}")
-    print(f"{1 / ours['seconds']:.2f} inputs a second, milliseconds above are per input")
+    print(f"{1 / ours['seconds']:.2f} inputs per second, milliseconds above are per input")
 
 
 def _ms(seconds: float | None) -> str:
@@ -143,7 +143,7 @@ def _ratio(naive: float | None, ours: float) -> str:
 
 
 def growth(reflector: Reflector, texts: Sequence[str], sizes: Sequence[int], settings: ParaphraseSettings) -> list[Any]:
-    """Seconds an input and peak memory, for more and more inputs."""
+    """Seconds per input and peak memory, for several numbers of inputs."""
     device = reflector.pair.forward.device
     timed(reflector, texts[: min(sizes)], settings)
     table = []

@@ -1,6 +1,6 @@
-"""A language model that is a table: the next token depends on the last one alone, so all can be worked out by hand.
+"""A language model that is a table: the next token depends only on the last one, so results can be checked by hand.
 
-Its features are its log-probabilities. A table has no zeros: a weight of nothing times an infinity is no number.
+Its features are its log-probabilities. A table has no zeros: a weight of zero times an infinity is not a number.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 
 import torch
 
-from refdec.lm.common import ExtendingWriter, chosen_logprobs
 from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
 from refdec.lm.head import Head, IdentityHead
-from refdec.lm.protocol import Reading
+from refdec.lm.logprobs import chosen_logprobs
+from refdec.lm.protocol import ExtendingWriter, Reading
 
 CPU = torch.device("cpu")
 

@@ -1,4 +1,4 @@
-"""The paper's own models: the same numbers as their description gives, from any form their weights come in."""
+"""The paper's own models: the numbers of their description, from any form in which their weights are stored."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tokenizers.models import BPE
 from tokenizers.trainers import BpeTrainer
 
 from refdec import Direction, ModelError, load_pair
-from refdec.lm.common import next_logprobs
+from refdec.lm.logprobs import next_logprobs
 from refdec.lm.model_files import load_model, locate
 from refdec.lm.opengpt2 import ENTRIES, OpenGPT2, build
 from refdec.lm.pair import PROBE, check_direction
@@ -99,7 +99,7 @@ def described(state: State, ids: list[int]) -> torch.Tensor:
 
 
 def as_released(state: State, prefix: str = "transformer.") -> State:
-    """As the authors' own class saves it: three matrices a layer for attention, buffers, an output matrix."""
+    """As the authors' own class saves it: three attention matrices per layer, buffers, an output matrix."""
     saved: State = {"lm_head.weight": state["wte.weight"].clone()}
     for name, tensor in state.items():
         if ".c_attn." in name:
@@ -138,7 +138,7 @@ def write(directory: Path, state: State, save: Save = in_a_pickle, **config: Any
 
 
 def write_tokenizer(directory: Path) -> int:
-    """A small tokenizer made as GPT-2's is, its end-of-text mark last; how many entries it has."""
+    """A small tokenizer made as GPT-2's is, its end-of-text mark last; returns the number of entries."""
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = pre_tokenizers.ByteLevel.alphabet()

@@ -1,4 +1,4 @@
-"""What loads, and what is refused with a sentence that says what to do."""
+"""Which pairs are loaded, and which are refused with a message that says what to do."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,11 @@ from tokenizers.models import WordLevel
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from refdec import Direction, ModelError, Pair, load_pair
-from refdec.lm.common import next_logprobs
+from refdec.errors import OutOfMemory
+from refdec.lm import pair as pair_module
+from refdec.lm.device import choose_device
 from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.logprobs import next_logprobs
 from refdec.lm.model_files import load_model, verify_checksums
 from refdec.lm.pair import EMBEDDED, PROBE, loss
 from refdec.lm.tokens import Tokens
@@ -28,7 +32,7 @@ CPU = torch.device("cpu")
 
 
 def own_directory(tmp_path: Path, part: str) -> Path:
-    """One model of the embedded pair as a directory of its own, tokenizer beside it."""
+    """One model of the embedded pair in its own directory, with the tokenizer."""
     directory = tmp_path / part
     directory.mkdir()
     for path in (EMBEDDED / part / "config.json", EMBEDDED / part / "model.safetensors", EMBEDDED / "tokenizer.json"):
@@ -37,7 +41,7 @@ def own_directory(tmp_path: Path, part: str) -> Path:
 
 
 def declare(directory: Path, direction: str | None) -> None:
-    """Let a model say that it reads this way, or nothing."""
+    """Write into config.json which way the model reads, or that it does not say."""
     path = directory / "config.json"
     config = json.loads(path.read_text())
     path.unlink()  # it may be a link
@@ -166,7 +170,9 @@ def test_a_name_that_is_nowhere_says_so(monkeypatch: pytest.MonkeyPatch) -> None
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(ModelError, match="no directory here, and fetching it from the model hub failed"):
+    with pytest.raises(
+        ModelError, match="no directory nobody/nothing, and fetching nobody/nothing from the model hub failed"
+    ):
         load_pair("nobody/nothing", "nobody/nothing", device="cpu")
     with pytest.raises(ModelError, match="There is no directory"):
         load_pair("./not/here", "./nor/here", device="cpu")
@@ -219,7 +225,7 @@ def test_code_that_comes_with_a_model_is_refused(tmp_path: Path) -> None:
     config = json.loads((forward / "config.json").read_text())
     replace(forward / "config.json", json.dumps(config | {"auto_map": {"AutoModelForCausalLM": "code.Model"}}))
     (forward / "code.py").write_text("raise SystemExit('this must never run')")
-    with pytest.raises(ModelError, match="run code of its own"):
+    with pytest.raises(ModelError, match="run its own code"):
         load_pair(forward, forward, device="cpu")
 
 
@@ -242,7 +248,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
         ("config.json", "{", "cannot be read"),
         ("config.json", "[]", "does not hold a JSON object"),
         ("config.json", '{"model_type": "no-such-thing"}', "cannot be used"),
-        ("config.json", '{"model_type": "vit"}', "no causal language model"),
+        ("config.json", '{"model_type": "vit"}', "not a causal language model"),
         ("config.json", '{"model_type": "llama"}', "num_attention_heads is None"),
         ("config.json", '{"model_type": "llama", "num_attention_heads": "two"}', "num_attention_heads is 'two'"),
         ("model.safetensors", "not a tensor", "cannot be read"),
@@ -280,6 +286,80 @@ def test_an_incomplete_pair_directory_is_explained(tmp_path: Path) -> None:
 def test_a_device_that_is_not_there_is_named() -> None:
     with pytest.raises(ModelError, match="There is no device 'cuda:99'"):
         load_pair(device="cuda:99")
+
+
+def _allocate(size: str) -> None:
+    """Fail as torch does, in a frame that holds what was loaded so far."""
+    raise torch.OutOfMemoryError(f"CUDA out of memory. Tried to allocate {size}.")
+
+
+def _finish_a_capture() -> None:
+    try:
+        _allocate("2.00 GiB")
+    finally:
+        raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+
+
+def _make_a_handle() -> None:
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+
+
+@pytest.mark.parametrize("failing", [lambda: _allocate("2.00 GiB"), _finish_a_capture, _make_a_handle])
+@pytest.mark.parametrize("place", ["load_lm", "check_direction"])
+def test_a_pair_that_does_not_fit_is_refused_in_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, failing: Callable[[], None]
+) -> None:
+    directory = small_llama(tmp_path / "model")
+    monkeypatch.setattr(pair_module, place, lambda *_: failing())
+    with pytest.raises(OutOfMemory, match=r"^The memory of cpu does not hold this pair\. Wait until other") as caught:
+        load_pair(directory, directory, device="cpu")
+    # Nothing is chained to the message, and nothing keeps what had been loaded.
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+def test_other_failures_of_a_device_are_not_taken_for_full_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("CUDA error: an illegal memory access was encountered")
+
+    directory = small_llama(tmp_path / "model")
+    monkeypatch.setattr(pair_module, "load_lm", fail)
+    with pytest.raises(RuntimeError, match="illegal memory access"):
+        load_pair(directory, directory, device="cpu")
+
+
+def test_apples_gpu_is_refused_before_anything_is_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: None)  # as on a machine that has one
+    with pytest.raises(ModelError, match=r"mps\) is not supported: it has no float64.*Use device cpu"):
+        choose_device("mps")
+
+
+def test_a_full_device_is_not_called_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "empty", lambda *_, **__: _allocate("2.00 MiB"))
+    with pytest.raises(OutOfMemory, match=r"The memory of cuda is full\. Wait until other programs"):
+        choose_device("cuda")
+
+
+@pytest.mark.skipif(not shutil.which("sha256sum"), reason="sha256sum is not installed")
+def test_the_documented_command_lists_a_pair_directory(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parent.parent / "docs" / "models.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^.*sha256sum.*$", page, re.MULTILINE)
+    home = tmp_path / "pair"
+    for part in ("forward", "backward"):
+        small_llama(home / part)
+        (home / part / "tokenizer.json").rename(home / "tokenizer.json")
+        declare(home / part, part)
+    for _ in range(2):  # the second time with a list in place
+        subprocess.run(command, shell=True, check=True, cwd=home)
+        listed = {line.partition("  ")[2] for line in (home / "SHA256SUMS").read_text().splitlines()}
+        files = {str(path.relative_to(home)) for path in home.rglob("*") if path.is_file()}
+        assert listed == files - {"SHA256SUMS"}
+        load_pair(home, device="cpu")
+    (home / "forward" / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match="SHA-256 differs"):
+        load_pair(home, device="cpu")
 
 
 def test_line_breaks_and_marks_are_known_to_the_tokenizer(pair: Pair) -> None:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from refdec.lm.common import next_logprobs
+from refdec import Direction, load_pair
+from refdec.lm import llama, plain
 from refdec.lm.cost import Work
+from refdec.lm.logprobs import next_logprobs
 from refdec.lm.protocol import LanguageModel
 from tests.conftest import Tiny
 from tests.table_model import TableModel, random_table
@@ -45,6 +50,17 @@ def test_continuations_are_scored_as_without_a_cache(tiny: Tiny, name: str, leng
         expected = plain_logprobs(tiny, prefix, continuation)
         assert near(together[row], expected)
         assert near(scored[row], expected.gather(1, torch.tensor(continuation)[:, None])[:, 0])
+
+
+def test_graphs_are_captured_of_kernels_only(small_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Plain operations read lengths as they run, and a graph would keep those of its capture."""
+    captured: list[LanguageModel] = []
+    monkeypatch.setattr(llama, "Graphs", captured.append)
+    load_pair(small_pair, device="cpu")
+    assert not captured
+    monkeypatch.setattr(llama, "operations", lambda _: SimpleNamespace(**vars(plain)))
+    load_pair(small_pair, device="cpu")
+    assert [model.direction for model in captured] == list(Direction)
 
 
 @pytest.mark.parametrize("name", PREFIXES)
@@ -129,7 +145,7 @@ def test_the_head_gives_the_logits_and_its_pull_is_the_adjoint(tiny_lm: Language
 
 
 def test_mixed_features_are_the_product_of_experts(tiny_lm: LanguageModel) -> None:
-    """What the whole method rests on: a weighted sum of features has the weighted sum of log-probabilities."""
+    """The basis of the method: a weighted sum of features gives the weighted sum of log-probabilities."""
     reading = tiny_lm.read([[1, 2, 3], [9], [4, 5]])
     weights = torch.tensor([0.2, 0.5, 0.3])
     product = torch.einsum("e,ev->v", weights, next_logprobs(tiny_lm, reading)).log_softmax(-1)

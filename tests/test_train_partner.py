@@ -243,7 +243,7 @@ def test_a_model_without_a_start_for_documents_is_refused(command: Run, corpus: 
         Path(forward, "config.json").write_text(json.dumps(read_config(forward) | changes))
         return refusal(command, "train", corpus, "-o", "partner", "--partner-of", forward)
 
-    assert "names neither bos_token_id nor eos_token_id" in refused(bos_token_id=None, eos_token_id=None)
+    assert "has neither bos_token_id nor eos_token_id" in refused(bos_token_id=None, eos_token_id=None)
     assert "reads the id 50256 before a document, and its tokenizer has 40" in refused(bos_token_id=50256)
 
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from refdec.tasks.constraints import Constraints
     from refdec.tasks.fingerprint import Fingerprint
     from refdec.tasks.reflector import Reflector
-
-__version__ = "0.1.0"
+    from refdec.version import __version__
 
 _HOMES = {
     "batch.job": ("Models",),
@@ -64,6 +63,7 @@ _HOMES = {
         "ScoreSettings",
     ),
     "tasks.reflector": ("Reflector",),
+    "version": ("__version__",),
 }
 
 __all__ = [

@@ -11,6 +11,7 @@ from typing import Any
 from refdec.errors import InputError
 from refdec.files.growing import SECONDS
 from refdec.files.whole import write_whole
+from refdec.version import comparable
 
 FORMAT = "refdec-batch"
 VERSION = 1
@@ -132,7 +133,7 @@ def _add(ranges: list[list[int]], row: int) -> bool:
 
 def _comparable(signature: str) -> dict[str, str]:
     """The parts of a signature; of the device only whether it is a CPU, since machines of a cluster may differ."""
-    parts = dict(part.partition(":")[::2] for part in signature.split("|"))
+    parts = dict(part.partition(":")[::2] for part in comparable(signature).split("|"))
     return parts | {"device": parts["device"] if parts.get("device") == "cpu" else "gpu"}
 
 

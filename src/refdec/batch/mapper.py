@@ -17,7 +17,7 @@ from refdec.batch.worker import Worker
 from refdec.errors import InputError
 from refdec.files.columns import Column
 from refdec.files.row import Row
-from refdec.lm.pair import choose_device
+from refdec.lm.device import choose_device
 from refdec.settings import FingerprintSettings
 from refdec.tasks.choice import Wanted
 from refdec.tasks.reflector import Reflector

@@ -34,7 +34,7 @@ from refdec.files.columns import Column
 from refdec.files.formats import Look
 from refdec.files.row import Row
 from refdec.files.whole import check_writable
-from refdec.lm.pair import choose_device
+from refdec.lm.device import choose_device
 from refdec.settings import FingerprintSettings, ScoreSettings
 from refdec.tasks.constraints import NONE
 from refdec.tasks.fingerprint import Fingerprint

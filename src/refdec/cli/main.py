@@ -10,6 +10,7 @@ import sys
 
 import click
 
+import refdec
 from refdec.cli.batch import batch_command
 from refdec.cli.evaluate import evaluate_command
 from refdec.cli.fingerprint import fingerprint_command
@@ -27,8 +28,14 @@ class _InOrder(click.Group):
         return list(self.commands)
 
 
+def _version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not ctx.resilient_parsing:
+        click.echo(f"refdec, version {refdec.__version__}")
+        ctx.exit()
+
+
 @click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="refdec", prog_name="refdec")
+@click.option("--version", is_flag=True, expose_value=False, is_eager=True, callback=_version, help="Show the version.")
 def commands() -> None:
     """Rewrite text with two language models that read in opposite directions.
 

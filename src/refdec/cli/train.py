@@ -94,7 +94,7 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
     directions = 2 if options["partner_of"] is None else 1
     budget = Budget(minutes and minutes / directions, options["tokens"])
     plan = _plan(corpus, recipe, budget, options)
-    from refdec.lm.pair import choose_device
+    from refdec.lm.device import choose_device
     from refdec.train.pair import discard_work, make_pair
     from refdec.train.processes import joined
 
@@ -133,7 +133,7 @@ def _size(options: dict[str, Any]) -> Recipe:
     begin_from, partner_of = options["begin_from"], options["partner_of"]
     if options["size_name"] or not begin_from:
         return size(options["size_name"] or SIZE)
-    from refdec.lm.pair import choose_device
+    from refdec.lm.device import choose_device
     from refdec.train.export import initial_shape
 
     shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # a model may be a hub id

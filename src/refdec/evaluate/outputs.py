@@ -19,6 +19,7 @@ from refdec.evaluate.lines import Line, find_file, keyed, parse, read_content
 from refdec.files.growing import GrowingFile
 from refdec.files.packed import is_packed
 from refdec.files.whole import check_writable
+from refdec.version import comparable
 
 Row = dict[str, Any]
 
@@ -100,10 +101,11 @@ class OutputFile:
                 f"{self.path} holds outputs without a signature (line {line.number}), so refdec did not write it. "
                 "Name another file."
             )
-        if line.fields["signature"] != self.signature:
+        there, here = comparable(line.fields["signature"]), comparable(self.signature)
+        if there != here:
             raise InputError(
                 f"{self.path} holds outputs of other settings: "
-                f"{_differences(line.fields['signature'], self.signature, ('there', 'here'))}. "
+                f"{_differences(there, here, ('there', 'here'))}. "
                 "Name another file, or give the same settings."
             )
         if line.fields["id"] not in self._ids:
@@ -195,7 +197,7 @@ def _check_form(line: Line) -> None:
 
 def _refuse_mixture(lines: Sequence[Line]) -> None:
     for line in lines[1:]:
-        first, second = (item.fields.get("signature", "") for item in (lines[0], line))
+        first, second = (comparable(item.fields.get("signature", "")) for item in (lines[0], line))
         if first != second:
             places = (f"in line {lines[0].number}", "here")
             raise line.wrong(f"the file mixes outputs of different settings: {_differences(first, second, places)}.")

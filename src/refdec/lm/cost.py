@@ -1,7 +1,7 @@
-"""What a decoder costs: the operations and bytes that a piece of work takes at least.
+"""The fewest operations and bytes that a piece of work takes, computed from the sizes of a decoder.
 
-A model says it of itself, from the sizes in its configuration, so that a benchmark only measures. Norms, biases and
-embedding look-ups are left out: together they are far under one percent. Knows sizes; runs nothing.
+Models report their own cost, so a benchmark only has to measure time. Norms, biases and embedding look-ups are left
+out: together they are far under one per cent. Knows sizes; runs nothing.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Any
 from refdec.errors import ModelError
 
 LOGIT_BYTES = 4
-"""Logits are made into log-probabilities in float32, whatever the weights are."""
+"""Bytes per logit: log-probabilities are computed in float32, whatever the precision of the weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an engine did, counted while it ran; works add up."""
+    """The work of an engine, counted while it ran."""
 
     tokens: int = 0  # read by the body
-    head_tokens: int = 0  # given to the output matrix
+    head_tokens: int = 0  # multiplied with the output matrix
     attended: int = 0  # pairs of a query and a key, in one layer
     cached: int = 0  # tokens whose keys and values were read from a cache
-    passes: int = 0  # times that the weights were gone through
+    passes: int = 0  # times that all weights were read
 
     def __add__(self, other: Work) -> Work:
         return Work(
@@ -35,34 +35,34 @@ class Work:
             passes=self.passes + other.passes,
         )
 
-    def __sub__(self, other: Work) -> Work:
-        """What was done since another count."""
-        return Work(*(own - before for own, before in zip(astuple(self), astuple(other), strict=True)))
+    def __sub__(self, earlier: Work) -> Work:
+        """The work done since an earlier count."""
+        return Work(*(now - before for now, before in zip(astuple(self), astuple(earlier), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The sizes of a decoder, and what follows from them."""
+    """The sizes of a decoder, and the operations and bytes that follow from them."""
 
     layers: int
     width: int
     inner: int  # width of the MLP
-    matrices: int  # of an MLP: 3 where it is gated, 2 where it is plain
+    matrices: int  # per MLP: 3 where it is gated, 2 where it is not
     heads: int
     kv_heads: int
     head_size: int
     vocabulary: int
-    parameter_bytes: float  # as stored for compute
-    element_bytes: float  # of one number in the cache
+    parameter_bytes: float  # per parameter, as it is multiplied
+    element_bytes: float  # per number in the cache
 
     @classmethod
     def of(cls, config: Mapping[str, Any], parameter_bytes: float, cache_bytes: float) -> Cost:
-        """From the contents of a config.json: llama's names or GPT-2's, other layouts as well as can be told.
+        """The cost of a model with this config.json: Llama's names, GPT-2's, and the usual ones of other layouts.
 
-        `cache_bytes` is the size of one number in the cache. Mixtures of experts are not understood.
+        `cache_bytes` is the size of one number in the cache. Mixtures of experts are counted wrongly.
         """
-        inside = config.get("text_config")
-        sizes = {**config, **inside} if isinstance(inside, Mapping) else config
+        nested = config.get("text_config")
+        sizes = {**config, **nested} if isinstance(nested, Mapping) else config
         width = _size(sizes, "hidden_size", "n_embd", "d_model")
         heads = _size(sizes, "num_attention_heads", "n_head", "num_heads")
         return cls(
@@ -81,9 +81,7 @@ class Cost:
     @property
     def body(self) -> int:
         """Parameters of the attention and MLP matrices of all layers."""
-        attention = (
-            2 * self.width * self.head_size * (self.heads + self.kv_heads)
-        )  # queries and output, keys and values
+        attention = 2 * self.width * self.head_size * (self.heads + self.kv_heads)  # q and output, k and v
         return self.layers * (attention + self.matrices * self.width * self.inner)
 
     @property
@@ -93,49 +91,49 @@ class Cost:
 
     @property
     def parameters(self) -> int:
-        """What a pass multiplies by: the body and the head."""
+        """Parameters that a pass multiplies with: the body and the head."""
         return self.body + self.head
 
     def flops(self, tokens: int, head_tokens: int, attended: int) -> int:
-        """Operations for so many tokens, `head_tokens` of them with logits, and so many query-key pairs a layer."""
+        """Operations for so many tokens, `head_tokens` of them with logits, and so many query-key pairs per layer."""
         attention = 4 * self.heads * self.head_size * self.layers * attended  # a score and a weighted sum, 2 each
         return 2 * self.body * tokens + 2 * self.head * head_tokens + attention
 
     def weight_bytes(self) -> float:
-        """What a pass reads of the weights."""
+        """Bytes of weights that one pass reads."""
         return self.parameters * self.parameter_bytes
 
     def cache_bytes(self, tokens: int) -> float:
-        """Keys and values of all layers for so many tokens."""
+        """Bytes of keys and values of all layers for so many tokens."""
         return 2 * self.layers * self.kv_heads * self.head_size * self.element_bytes * tokens
 
     def row_bytes(self, places: int, head_places: int = 1) -> float:
-        """Memory that one row of a batch holds: the cache of its places, and its logits."""
+        """Bytes that one row of a batch holds: the cache of its places, and its logits."""
         return self.cache_bytes(places) + head_places * self.vocabulary * LOGIT_BYTES
 
     def bytes(self, passes: int, cached_tokens_read: int, tokens: int) -> float:
-        """The fewest bytes that must move: the weights once a pass, the cache as it is read, and as it is written."""
+        """The fewest bytes that must move: the weights once per pass, the cache read, and the cache written."""
         return passes * self.weight_bytes() + self.cache_bytes(cached_tokens_read) + self.cache_bytes(tokens)
 
     def floor(self, work: Work, flops_per_second: float, bytes_per_second: float) -> float:
-        """Seconds that no program can beat on a machine with these ceilings."""
+        """The fewest seconds that a machine with these rates needs."""
         computing = self.flops(work.tokens, work.head_tokens, work.attended) / flops_per_second
         moving = self.bytes(work.passes, work.cached, work.tokens) / bytes_per_second
         return max(computing, moving)
 
 
 def _size(config: Mapping[str, Any], *names: str, default: int | None = None) -> int:
-    """The first of these names that has a value."""
+    """The value of the first of these names that has one."""
     for name in names:
         value = config.get(name)
         if isinstance(value, int):
             return value
     if default is None:
-        raise ModelError(f"config.json names no {names[0]}, so what the model costs cannot be told. Add it there.")
+        raise ModelError(f"config.json has no {names[0]}, so the model's cost cannot be computed. Add it there.")
     return default
 
 
 def _is_gated(config: Mapping[str, Any]) -> bool:
-    """Whether an MLP has a gate: those of llama's kin do, told by their norms or SiLU; those of GPT-2's kin do not."""
+    """Whether the MLPs have a gate. Llama-like models do, recognised by RMS norms or SiLU; GPT-2-like ones do not."""
     activation = next((config[name] for name in ("hidden_act", "activation_function") if config.get(name)), "")
     return "rms_norm_eps" in config or str(activation) in ("silu", "swish")

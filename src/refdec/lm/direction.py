@@ -1,7 +1,7 @@
 """Which way a language model reads, and the one place where ids are reversed.
 
-Ids are in text order (left to right) everywhere in refdec except inside a call to a `LanguageModel`,
-which takes and gives them in its own reading order. `Direction.arrange` leads from one to the other.
+Ids are in text order (left to right) everywhere in refdec except in calls of a `LanguageModel`, which takes and
+returns them in its own reading order. `Direction.arrange` converts between the two.
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ class Direction(Enum):
         return list(items) if self is Direction.FORWARD else list(items)[::-1]
 
     def arrange_rows(self, rows: npt.NDArray[Number]) -> npt.NDArray[Number]:
-        """The same for many at once, along the last axis."""
+        """The same for many rows at once, along the last axis."""
         return rows if self is Direction.FORWARD else rows[..., ::-1]

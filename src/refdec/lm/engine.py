@@ -1,6 +1,7 @@
-"""Which program runs a model: our own engine where it knows the architecture, `transformers` everywhere else.
+"""Which engine runs a model, and in which precision.
 
-And in which precision: what the device computes fast without a visible loss.
+Llama-shaped models run in our own engine, all others in `transformers`. The default precision is the fastest that the
+device has without a visible loss. (The engines of `batch` are something else: they spread rows over processes.)
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ PRECISIONS = ("float32", "bfloat16", "int8")
 
 
 def choose_precision(directories: Sequence[Path], device: torch.device, wanted: str | None) -> str:
-    """The precision asked for, if these models can be run in it here; without one, the fastest that is good."""
+    """The precision that was asked for, if the device and the models have it; by default the fastest good one."""
     ours = all(LlamaShape.of(read_json(directory / "config.json")) is not None for directory in directories)
     if wanted is None:
         if device.type == "cuda":
@@ -36,7 +37,7 @@ def choose_precision(directories: Sequence[Path], device: torch.device, wanted: 
 
 
 def load_lm(directory: Path, direction: Direction, device: torch.device, precision: str) -> LanguageModel:
-    """The model in a directory, reading in a direction."""
+    """Load the model in a directory, which reads in this direction."""
     config = read_json(directory / "config.json")
     shape = LlamaShape.of(config)
     stored = None if shape is None else read_llama(directory)
@@ -45,7 +46,7 @@ def load_lm(directory: Path, direction: Direction, device: torch.device, precisi
 
         model = load_model(directory, device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
         return TransformersLM(model, direction, start_token(model.config.get_text_config().to_dict()))
-    lacking = shape.lacking({name: tuple(item.values.shape) for name, item in stored.items()})
+    lacking = shape.lacking({name: tuple(matrix.values.shape) for name, matrix in stored.items()})
     if lacking:
         raise ModelError(
             f"The weights in {directory} cannot be read ({len(lacking)} tensors are missing or of another shape, "
@@ -55,6 +56,7 @@ def load_lm(directory: Path, direction: Direction, device: torch.device, precisi
 
 
 def start_token(config: Mapping[str, Any]) -> int:
+    """The id before the first token of a document, as config.json names it."""
     for name in ("bos_token_id", "eos_token_id"):
         value = config.get(name)
         if isinstance(value, list) and value:
@@ -62,12 +64,12 @@ def start_token(config: Mapping[str, Any]) -> int:
         if isinstance(value, int):
             return value
     raise ModelError(
-        f"The {config.get('model_type')} configuration names neither bos_token_id nor eos_token_id, so nothing marks "
-        "the start of a document. Set one in config.json."
+        f"config.json of the {config.get('model_type')} model has neither bos_token_id nor eos_token_id, so nothing "
+        "marks the start of a document. Set one of them there."
     )
 
 
 def _multiplies_int8() -> bool:
-    """Whether this processor has instructions for int8 products: without them int8 is slower than float32."""
+    """Whether this CPU has instructions for int8 products; without them int8 is slower than float32."""
     checks = ("_is_avx512_vnni_supported", "_is_vnni_supported", "_is_amx_tile_supported", "_is_amx_int8_supported")
     return any(getattr(torch.cpu, check, bool)() for check in checks)

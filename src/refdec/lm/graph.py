@@ -1,8 +1,8 @@
 """One step of a Llama-shaped model as a CUDA graph: a hundred kernels for the price of one launch.
 
-A graph has fixed shapes and fixed addresses. So rows, prefixes and lengths are rounded up to a few sizes, and keys and
-values lie in one arena of memory that all graphs of a model look at in their own way. Places and lengths are read
-from the device, so that one graph serves every step.
+A graph has fixed shapes and addresses. So rows, prefixes and lengths are rounded up to a few sizes, and keys and values
+lie in one arena of memory, which each graph of a model divides in its own way. Kernels read places and lengths from
+the device, so that one graph serves every step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from refdec.lm.llama import LlamaLM
 
 _CAPTURE = threading.Lock()
-"""Two models may run at the same time, but only one graph is captured at a time."""
+"""Held during a capture: two models may run at the same time, but not capture."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +32,18 @@ class _Size:
 
     @classmethod
     def around(cls, rows: int, prefixes: int, places: int, steps: int) -> _Size:
-        """Rounded up, so that few graphs serve many batches."""
+        """The sizes rounded up, so that few graphs serve many batches."""
         return cls(_up(rows), _up(prefixes), -(-places // 64) * 64, -(-steps // 32) * 32)
 
 
 def _up(count: int) -> int:
-    """To a multiple of an eighth or less of the number itself, and of 8."""
+    """A count rounded up to a multiple of 8, and of at most an eighth of the count."""
     grain = max(8, 1 << max(0, count.bit_length() - 4))
     return -(-count // grain) * grain
 
 
 class Graphs:
-    """The graphs of a model, made when first needed."""
+    """The graphs of a model, each captured when first needed."""
 
     def __init__(self, model: LlamaLM) -> None:
         self.model = model
@@ -59,20 +59,20 @@ class Graphs:
             each = 2 * shape.layers * shape.kv_heads * shape.head_size
             needed = each * (size.prefixes * size.places + size.rows * size.steps)
             if needed > len(self._arena):
-                self.clear()  # memory is given back before more is taken
+                self.clear()  # free the old arena before the larger one is allocated
                 self._arena = torch.zeros(needed, dtype=self.model.dtype, device=self.model.device)
             self._steps[size] = _GraphStep(self.model, size, self._arena, self._stream, self._pool)
         return self._steps[size]
 
     def clear(self) -> None:
-        """Give all memory back; graphs are made again when needed."""
+        """Free all memory; graphs are captured again when needed."""
         self._steps.clear()
         self._arena = torch.empty(0, dtype=self.model.dtype, device=self.model.device)
-        self._pool = torch.cuda.graph_pool_handle()  # the one before it ended with its graphs
+        self._pool = torch.cuda.graph_pool_handle()  # the previous pool ended with its graphs
 
 
 class _GraphStep:
-    """One captured step: token in, features out, everything else stays on the device."""
+    """One captured step: tokens in, features out; keys and values stay where they are."""
 
     def __init__(self, model: LlamaLM, size: _Size, arena: torch.Tensor, stream: torch.cuda.Stream, pool: Any) -> None:
         shape, device = model.shape, model.device
@@ -88,10 +88,10 @@ class _GraphStep:
         self.lengths = torch.ones(size.prefixes, dtype=torch.int32, device=device)
         self._filled = torch.ones(1, dtype=torch.int32, device=device)
         self._place = torch.zeros(1, dtype=torch.int32, device=device)
-        self._rows = SharedRows(self.index, self.lengths)  # these very tensors: they change under the graph
+        self._rows = SharedRows(self.index, self.lengths)  # not copies: the graph sees later changes
         self._graph = torch.cuda.CUDAGraph()
         with _CAPTURE:
-            self._body()  # kernels are compiled before they are captured
+            self._body()  # compiles the kernels, which a capture must not
             self.restart()
             torch.cuda.current_stream().synchronize()
             with torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
@@ -115,14 +115,14 @@ class _GraphStep:
             return model.attend(queries, prefix, Tail(*tail, self._filled))
 
         features = model.run(self.tokens[:, None], attention)
-        self.positions.add_(1).clamp_(max=model.shape.window - 1)  # of rows that are done, which go on with the others
+        self.positions.add_(1).clamp_(max=model.shape.window - 1)  # rows that have ended go on with the others
         self._place.add_(1)
         self._filled.add_(1)
         return features
 
 
 class GraphWriter:
-    """Rows on shared prefixes, written by replaying one graph a token."""
+    """Writes rows after shared prefixes, replaying one graph per token."""
 
     def __init__(
         self,

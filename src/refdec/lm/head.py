@@ -1,7 +1,7 @@
 """The output end of a language model: from features to logits, and back.
 
-A linear head is what makes mixing cheap: sum_i w_i (h_i E) = (sum_i w_i h_i) E. A model whose logits are no linear
-image of its hidden states takes the logits themselves for features, and its head is the identity.
+A linear head makes mixing cheap: sum_i w_i (h_i E) = (sum_i w_i h_i) E. If a model's logits are not a linear function
+of its hidden states, its features are the logits themselves, and its head is the identity.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class LinearHead:
 
 
 class IdentityHead:
-    """Features that are logits already."""
+    """For models whose features are the logits."""
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         return features

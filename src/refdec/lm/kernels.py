@@ -1,7 +1,7 @@
 """The functions of `plain.py` as Triton kernels: one launch each, nothing read back, fit for a CUDA graph.
 
-Imported only where Triton and a GPU are present. Tensors have their last dimension contiguous. The first call with a
-new combination of types and sizes compiles, so make it before a capture.
+Imported only if Triton and a GPU are present. The last dimension of every tensor is contiguous. The first call with a
+new combination of types and sizes compiles the kernel, so it must come before a capture.
 """
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 # ruff: noqa: N803
@@ -18,7 +18,7 @@ from refdec.lm import plain
 from refdec.lm.prefix_cache import Prefix, Tail
 
 LARGEST_ROW = 65536
-"""A draw holds the whole row of logits in one program; larger vocabularies are drawn from in plain operations."""
+"""The largest vocabulary that a draw holds in one program; from larger ones, `plain.draw` draws."""
 
 
 @triton.jit
@@ -94,7 +94,7 @@ def _rotate(
     half = tl.arange(0, BLOCK_HALF)
     inside = half < HALF
     angle = tl.load(positions + row).to(tl.int64) * HALF + half
-    # Values are turned by no angle.
+    # Values are not turned.
     turns = heads < HEADS + KV_HEADS
     cos = tl.where(turns, tl.load(cosine + angle, mask=inside, other=1.0)[None, :], 1.0)
     sin = tl.where(turns, tl.load(sine + angle, mask=inside, other=0.0)[None, :], 0.0)
@@ -260,7 +260,7 @@ def _attend(
             BLOCK_SIZE,
             BLOCK_KEYS,
         )
-    known = tl.load(filled).to(tl.int32) if FILLED_ON_DEVICE else filled
+    count = tl.load(filled).to(tl.int32) if FILLED_ON_DEVICE else filled
     last_of_block = ((tl.program_id(2) + 1) * BLOCK_QUERIES - 1) // GROUP
     greatest, total, mixture = _sweep(
         queries,
@@ -268,8 +268,8 @@ def _attend(
         tail_values + row * tail_values_row + kv_head * tail_values_head,
         tail_keys_place,
         tail_values_place,
-        tl.minimum(known, known - n + last_of_block + 1),
-        known - n + query,
+        tl.minimum(count, count - n + last_of_block + 1),
+        count - n + query,
         greatest,
         total,
         mixture,
@@ -348,7 +348,7 @@ def _attend_one(
     BLOCK_SIZE: tl.constexpr,
     BLOCK_KEYS: tl.constexpr,
 ):
-    """One query a row and head: too little for the matrix units, and many of them run side by side instead."""
+    """One query per row and head: too little for the matrix units; many programs run side by side instead."""
     row = tl.program_id(0).to(tl.int64)
     head = tl.program_id(1)
     dims = tl.arange(0, BLOCK_SIZE)
@@ -372,14 +372,14 @@ def _attend_one(
             BLOCK_SIZE,
             BLOCK_KEYS,
         )
-    known = tl.load(filled).to(tl.int32) if FILLED_ON_DEVICE else filled
+    count = tl.load(filled).to(tl.int32) if FILLED_ON_DEVICE else filled
     greatest, total, mixture = _sweep_one(
         query,
         tail_keys + row * tail_keys_row + head * tail_keys_head,
         tail_values + row * tail_values_row + head * tail_values_head,
         tail_keys_place,
         tail_values_place,
-        known,
+        count,
         greatest,
         total,
         mixture,
@@ -458,8 +458,8 @@ def _chosen(logits, tokens, result, logits_row, vocabulary, BLOCK: tl.constexpr)
         greatest = higher
     most = tl.max(greatest, axis=0)
     whole = tl.sum(total * tl.exp(greatest - most), axis=0)
-    own = tl.load(source + tl.load(tokens + row))
-    tl.store(result + row, own - most - tl.log(whole))
+    logit = tl.load(source + tl.load(tokens + row))
+    tl.store(result + row, logit - most - tl.log(whole))
 
 
 def chosen(logits: Tensor, tokens: Tensor) -> Tensor:

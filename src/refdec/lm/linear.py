@@ -1,7 +1,7 @@
-"""Matrices as a model stores them and as it multiplies with them: float32, bfloat16 or int8.
+"""Matrices as files store them and as a model multiplies with them: in float32, bfloat16 or int8.
 
-An int8 matrix has one scale a row, and so does the input it is multiplied with: a product is exact integer arithmetic,
-and a row's result does not depend on the rows beside it.
+An int8 matrix has one scale per row, and so do the inputs that it is multiplied with: the product is exact integer
+arithmetic, and the result of a row does not depend on the other rows.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ import torch
 from torch.nn import functional
 
 _ROUNDS_LATE = "out_dtype" in (torch.mm.__doc__ or "")
-"""Whether this torch can give float32 for a product of bfloat16 matrices."""
+"""Whether this torch can return float32 for a product of bfloat16 matrices."""
 
 LARGEST = 127
-"""Of an int8 that has a counterpart of the other sign."""
+"""The largest int8 magnitude that exists with both signs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A matrix (outputs, inputs) as it lies in a file: floating point, or int8 with one scale a row."""
+    """A matrix (outputs, inputs) as a file stores it: floating point, or int8 with one scale per row."""
 
     values: torch.Tensor
     scale: torch.Tensor | None = None
@@ -37,7 +37,7 @@ class Stored:
 
 
 def quantise(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """int8 and one scale a row: (n, width) to (n, width) and (n,)."""
+    """Rows in int8, and one scale per row: (n, width) to (n, width) and (n,)."""
     scale = rows.abs().amax(-1).clamp_(min=1e-20).div_(LARGEST)
     return (rows / scale[:, None]).round_().to(torch.int8), scale
 
@@ -48,7 +48,7 @@ class Linear(Protocol):
 
 
 class FloatLinear:
-    """In the precision of its weights."""
+    """Multiplies in the precision of its weights."""
 
     def __init__(self, weight: torch.Tensor) -> None:
         self._weight = weight
@@ -57,7 +57,7 @@ class FloatLinear:
         return functional.linear(rows, self._weight)
 
     def in_float32(self, rows: torch.Tensor) -> torch.Tensor:
-        """The same, the sums not rounded to the precision of the weights."""
+        """The product with its sums in float32, not rounded to the precision of the weights."""
         if self._weight.dtype == torch.float32:
             return self(rows)
         inputs = rows.to(self._weight.dtype)
@@ -67,7 +67,7 @@ class FloatLinear:
 
 
 class Int8Linear:
-    """int8 times int8, summed in int32, scaled to float32."""
+    """Multiplies int8 with int8, sums in int32, and scales to float32."""
 
     def __init__(self, stored: Stored) -> None:
         exact = stored.quantised()
@@ -80,7 +80,7 @@ class Int8Linear:
 
 
 def make_linear(parts: Sequence[Stored], precision: str, device: torch.device) -> Linear:
-    """One matrix of several with the same inputs, their outputs one after the other."""
+    """Several matrices with the same inputs as one, their outputs one after the other."""
     if precision == "int8":
         exact = [part.quantised() for part in parts]
         scales = [part.scale for part in exact if part.scale is not None]

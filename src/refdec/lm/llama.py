@@ -1,8 +1,8 @@
-"""A Llama-shaped language model, run by our own engine behind the `LanguageModel` protocol.
+"""Our own engine: a Llama-shaped language model behind the `LanguageModel` protocol.
 
-A prefix is read once and shared: a reading is a set of prefixes, an index that says which of them each row stands on,
-and the row's own tail after it. Selecting rows moves the index, not the prefix. Knows ids, caches, devices and
-precisions; knows nothing of text, of files, or of what the ids are for.
+A prefix is read once and shared: a reading is a set of prefixes, an index that says which of them each row continues,
+and each row's tail after it. Selecting rows copies the index and the tails, not the prefixes. Knows ids, caches,
+devices and precisions; knows nothing of text, of files, or of what the ids are for.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ import torch
 from torch.nn import functional
 
 from refdec.errors import ModelError
-from refdec.lm.common import ExtendingWriter, chosen_logprobs
+from refdec.lm import plain
 from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
 from refdec.lm.graph import Graphs, GraphWriter
 from refdec.lm.head import LinearHead
 from refdec.lm.linear import FloatLinear, Linear, Stored, make_linear
+from refdec.lm.logprobs import chosen_logprobs
 from refdec.lm.operations import operations
 from refdec.lm.prefix_cache import Prefix, SharedRows, Tail
-from refdec.lm.protocol import Reading, Writer
+from refdec.lm.protocol import ExtendingWriter, Reading, Writer
 
 SIZES = (
     "num_attention_heads",
@@ -38,7 +39,7 @@ SIZES = (
 
 @dataclass(frozen=True, slots=True)
 class LlamaShape:
-    """What config.json says."""
+    """The sizes and constants in config.json."""
 
     layers: int
     width: int
@@ -54,7 +55,7 @@ class LlamaShape:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> LlamaShape | None:
-        """The shape, or None where the configuration asks for something that this engine does not do."""
+        """The shape, or None if the configuration needs something that this engine does not have."""
         usual = config.get("model_type") == "llama" and config.get("hidden_act", "silu") == "silu"
         rotary = config.get("rope_parameters") or config.get("rope_scaling") or {}
         plain_rotary = rotary.get("rope_type", rotary.get("type", "default")) == "default"
@@ -62,7 +63,10 @@ class LlamaShape:
             return None
         for name in SIZES:
             if not isinstance(config.get(name), int):
-                raise ModelError(f"config.json of a llama model says {name} is {config.get(name)!r}. Fetch it again.")
+                raise ModelError(
+                    f"config.json of a llama model says that {name} is {config.get(name)!r}, which should be a whole "
+                    "number. Fetch the model again."
+                )
         heads, width = int(config["num_attention_heads"]), int(config["hidden_size"])
         return cls(
             layers=int(config["num_hidden_layers"]),
@@ -79,7 +83,7 @@ class LlamaShape:
         )
 
     def lacking(self, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
-        """Names of tensors that a model of this shape needs and that are not there, or not of the right size."""
+        """Names of the tensors of this shape that are missing or have another size."""
         width, inner = self.width, self.inner
         queries, keys = self.heads * self.head_size, self.kv_heads * self.head_size
         each = {
@@ -103,7 +107,7 @@ class LlamaShape:
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class _LoadedLayer:
     attention_norm: torch.Tensor
     qkv: Linear
     output: Linear
@@ -112,7 +116,7 @@ class _Layer:
     down: Linear
 
 
-class _Buffer:
+class _TailBuffer:
     """Keys and values of tails, (layers, rows, kv heads, capacity, head size); `filled` places are written."""
 
     def __init__(self, like: torch.Tensor, rows: int, capacity: int) -> None:
@@ -120,12 +124,12 @@ class _Buffer:
         self.capacity, self.filled = capacity, 0
         self.keys, self.values = like.new_empty(2, layers, rows, kv_heads, capacity, size)
 
-    def copy(self, filled: int, capacity: int, rows: torch.Tensor | None = None) -> _Buffer:
-        """The first places of all rows, or of some, with room for more."""
+    def copy(self, filled: int, capacity: int, rows: torch.Tensor | None = None) -> _TailBuffer:
+        """The first places of all rows, or of some, in a new buffer with room for more."""
         parts = [part[..., :filled, :] for part in (self.keys, self.values)]
         if rows is not None:
             parts = [part.index_select(1, rows) for part in parts]
-        copy = _Buffer(self.keys, parts[0].shape[1], capacity)
+        copy = _TailBuffer(self.keys, parts[0].shape[1], capacity)
         copy.keys[..., :filled, :], copy.values[..., :filled, :] = parts
         copy.filled = filled
         return copy
@@ -135,9 +139,9 @@ class _Buffer:
 class _SharedReading:
     prefix_keys: torch.Tensor  # (layers, prefixes, kv heads, places, head size)
     prefix_values: torch.Tensor
-    rows: SharedRows  # which prefix each row stands on, and how long the prefixes are
+    rows: SharedRows  # which prefix each row continues, and how long the prefixes are
     features: torch.Tensor
-    tail: _Buffer | None = None
+    tail: _TailBuffer | None = None
     filled: int = 0
 
     def select(self, rows: torch.Tensor) -> _SharedReading:
@@ -148,7 +152,7 @@ class _SharedReading:
 
     @property
     def places(self) -> torch.Tensor:
-        """Where each row's next token stands."""
+        """The position of each row's next token."""
         return self.rows.lengths[self.rows.index] + self.filled
 
     @property
@@ -161,11 +165,11 @@ def _room(filled: int) -> int:
 
 
 Attention = Callable[[int, torch.Tensor], torch.Tensor]
-"""(layer, queries, keys and values side by side) to what is attended to."""
+"""From the number of a layer, and queries, keys and values side by side, to the output of its attention."""
 
 
 class LlamaLM:
-    """Reads in one direction, in float32, bfloat16 or int8."""
+    """A Llama-shaped model that reads in one direction, in float32, bfloat16 or int8."""
 
     def __init__(
         self,
@@ -176,21 +180,22 @@ class LlamaLM:
         device: torch.device,
         precision: str,
     ) -> None:
-        self.shape, self._direction, self.start, self._device = shape, direction, start_token, device
+        self.shape, self.direction, self.start, self.device = shape, direction, start_token, device
+        self.vocabulary, self.window = shape.vocabulary, shape.window - 1  # one place is the start token's
         self.precision = precision
         self.dtype = torch.bfloat16 if precision == "bfloat16" else torch.float32
         self.ops = operations(device)
         embedding = stored["model.embed_tokens.weight"]
         output = embedding if shape.tied else stored["lm_head.weight"]
         self._embedding = embedding.float().to(device, torch.float32)
-        self._head = LinearHead(self._embedding if output is embedding else output.float().to(device))
+        self.head = LinearHead(self._embedding if output is embedding else output.float().to(device))
         self._to_logits = make_linear([output], precision, device)
         self._final_norm = stored["model.norm.weight"].float().to(device)
         self._layers = [
             _load_layer(stored, f"model.layers.{number}.", precision, device) for number in range(shape.layers)
         ]
         self._cosine, self._sine = _rotary_tables(shape, device)
-        self._cost = Cost(
+        self.cost = Cost(
             layers=shape.layers,
             width=shape.width,
             inner=shape.inner,
@@ -203,41 +208,17 @@ class LlamaLM:
             element_bytes=self.dtype.itemsize,
         )
         self.work = Work()
-        self._graphs = Graphs(self) if device.type == "cuda" else None
-
-    @property
-    def direction(self) -> Direction:
-        return self._direction
-
-    @property
-    def vocabulary(self) -> int:
-        return self.shape.vocabulary
-
-    @property
-    def window(self) -> int:
-        return self.shape.window - 1  # one place is the start token's
-
-    @property
-    def device(self) -> torch.device:
-        return self._device
-
-    @property
-    def head(self) -> LinearHead:
-        return self._head
-
-    @property
-    def cost(self) -> Cost:
-        return self._cost
+        self._graphs = None if self.ops is plain else Graphs(self)  # plain operations read from the device as they go
 
     @torch.inference_mode()
     def read(self, prefixes: Sequence[Sequence[int]]) -> _SharedReading:
         lengths = [len(prefix) + 1 for prefix in prefixes]
         count, longest = len(lengths), max(lengths)
-        # What stands behind a prefix cannot change what was read before it.
+        # Rows are filled up behind their prefixes: attention is causal, so that changes nothing before it.
         rows = np.full((count, longest), self.start)
         for row, prefix in zip(rows, prefixes, strict=True):
             row[1 : len(prefix) + 1] = prefix
-        positions = torch.arange(longest, device=self._device).repeat(count)
+        positions = torch.arange(longest, device=self.device).repeat(count)
         kept: list[tuple[torch.Tensor, torch.Tensor]] = []
 
         def attention(_: int, qkv: torch.Tensor) -> torch.Tensor:
@@ -246,16 +227,16 @@ class LlamaLM:
             kept.append((keys.contiguous(), values.contiguous()))
             return self.attend(queries, None, Tail(keys, values, longest))
 
-        features = self.run(torch.from_numpy(rows).to(self._device), attention).view(count, longest, -1)
+        features = self.run(torch.from_numpy(rows).to(self.device), attention).view(count, longest, -1)
         self._count(count * longest, sum(size * (size + 1) // 2 for size in lengths), 0)
-        index, sizes = torch.arange(count, device=self._device), torch.tensor(lengths, device=self._device)
+        index, sizes = torch.arange(count, device=self.device), torch.tensor(lengths, device=self.device)
         keys, values = (torch.stack(part) for part in zip(*kept, strict=True))
         return _SharedReading(keys, values, SharedRows.of(index, sizes), features[index, sizes - 1])
 
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _SharedReading:
-        past = _own(reading)
-        buffer = past.tail or _Buffer(past.prefix_keys, len(tokens), _room(0))
+        past = _checked(reading)
+        buffer = past.tail or _TailBuffer(past.prefix_keys, len(tokens), _room(0))
         if buffer.filled != past.filled or buffer.capacity == past.filled:
             buffer = buffer.copy(past.filled, _room(past.filled + 1))
         features = self._run_after(past, tokens[:, None], buffer)
@@ -267,25 +248,25 @@ class LlamaLM:
     def writer(self, reading: Reading, steps: int) -> Writer:
         if self._graphs is None:
             return ExtendingWriter(self, reading)
-        past = _own(reading)
+        past = _checked(reading)
         if past.tail is not None:
-            raise ValueError("A writer begins where prefixes end: nothing may have been added to them.")
+            raise ValueError("A writer can only begin at the end of prefixes that were not extended.")
         return GraphWriter(self._graphs, (past.prefix_keys, past.prefix_values, past.rows), past.features, steps)
 
     @torch.inference_mode()
     def features(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
-        past, length = _own(reading), tokens.shape[1] - 1
+        past, length = _checked(reading), tokens.shape[1] - 1
         first = past.features[:, None]
         if not length:
             return first
         buffer = past.tail and past.tail.copy(past.filled, past.filled + length)
         return torch.cat([first, self._run_after(past, tokens[:, :-1], buffer)], dim=1)
 
-    def _run_after(self, past: _SharedReading, tokens: torch.Tensor, buffer: _Buffer | None) -> torch.Tensor:
-        """Features after tokens that follow a reading, (rows, n, width); a buffer takes up their keys and values."""
+    def _run_after(self, past: _SharedReading, tokens: torch.Tensor, buffer: _TailBuffer | None) -> torch.Tensor:
+        """Features after tokens that follow a reading, (rows, n, width); their keys and values go to the buffer."""
         count, length = tokens.shape
-        # Rows are as long as the longest of a batch: what stands behind a row's own end may lie beyond the window.
-        positions = (past.places[:, None] + torch.arange(length, device=self._device)).flatten()
+        # Rows are as long as the longest of a batch: places behind a row's own end may lie beyond the window.
+        positions = (past.places[:, None] + torch.arange(length, device=self.device)).flatten()
         positions = positions.clamp(max=self.shape.window - 1)
         end = past.filled + length
 
@@ -299,24 +280,24 @@ class LlamaLM:
             prefix = Prefix(past.prefix_keys[number], past.prefix_values[number], past.rows)
             return self.attend(queries, prefix, Tail(keys, values, end))
 
-        found = self.run(tokens, attention)
+        features = self.run(tokens, attention)
         self._count(count * length, count * length * (past.seen + (length + 1) // 2), count * past.seen)
-        return found.view(count, length, -1)
+        return features.view(count, length, -1)
 
     @torch.inference_mode()
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         flat = features.reshape(-1, features.shape[-1])
         self.work += Work(head_tokens=len(flat))
         to_logits = self._to_logits
-        found = to_logits.in_float32(flat) if isinstance(to_logits, FloatLinear) else to_logits(flat)
-        return found.view(*features.shape[:-1], -1)
+        logits = to_logits.in_float32(flat) if isinstance(to_logits, FloatLinear) else to_logits(flat)
+        return logits.view(*features.shape[:-1], -1)
 
     @torch.inference_mode()
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
         return chosen_logprobs(self, self.features(reading, tokens), tokens)
 
     def run(self, tokens: torch.Tensor, attention: Attention) -> torch.Tensor:
-        """Features after each of these tokens (rows, n), one row each."""
+        """Features after each of these tokens: (rows, n) to (rows * n, width)."""
         ops, epsilon = self.ops, self.shape.epsilon
         stream = functional.embedding(tokens.flatten(), self._embedding)
         delta: torch.Tensor | None = None
@@ -325,8 +306,7 @@ class LlamaLM:
             delta = layer.output(attention(number, layer.qkv(inputs)))
             inputs = ops.add_norm(stream, delta, layer.inner_norm, epsilon, self.dtype)
             delta = layer.down(ops.gated(layer.gate_up(inputs)))
-        features: torch.Tensor = ops.add_norm(stream, delta, self._final_norm, epsilon, torch.float32)
-        return features
+        return ops.add_norm(stream, delta, self._final_norm, epsilon, torch.float32)
 
     def rotate(self, qkv: torch.Tensor, positions: torch.Tensor, **tail: Any) -> None:
         shape = self.shape
@@ -334,8 +314,7 @@ class LlamaLM:
         self.ops.rotate(qkv, positions, self._cosine, self._sine, *sizes, **tail)
 
     def attend(self, queries: torch.Tensor, prefix: Prefix | None, tail: Tail) -> torch.Tensor:
-        attended: torch.Tensor = self.ops.attend(queries, prefix, tail, self.shape.head_size**-0.5)
-        return attended.flatten(0, 1)
+        return self.ops.attend(queries, prefix, tail, self.shape.head_size**-0.5).flatten(0, 1)
 
     def split(self, qkv: torch.Tensor, rows: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Queries (rows, n, heads, size), keys and values (rows, kv heads, n, size), as views."""
@@ -347,20 +326,21 @@ class LlamaLM:
     def release(self) -> None:
         if self._graphs is not None:
             self._graphs.clear()
+        if self.device.type == "cuda":
             torch.cuda.empty_cache()
 
     def _count(self, tokens: int, attended: int, cached: int) -> None:
         self.work += Work(tokens=tokens, attended=attended, cached=cached, passes=1)
 
 
-def _load_layer(stored: Mapping[str, Stored], home: str, precision: str, device: torch.device) -> _Layer:
+def _load_layer(stored: Mapping[str, Stored], home: str, precision: str, device: torch.device) -> _LoadedLayer:
     def norm(name: str) -> torch.Tensor:
         return stored[f"{home}{name}.weight"].float().to(device)
 
     def linear(*names: str) -> Linear:
         return make_linear([stored[f"{home}{name}_proj.weight"] for name in names], precision, device)
 
-    return _Layer(
+    return _LoadedLayer(
         attention_norm=norm("input_layernorm"),
         qkv=linear("self_attn.q", "self_attn.k", "self_attn.v"),
         output=linear("self_attn.o"),
@@ -376,7 +356,7 @@ def _rotary_tables(shape: LlamaShape, device: torch.device) -> tuple[torch.Tenso
     return angles.cos().to(device), angles.sin().to(device)
 
 
-def _own(reading: Reading) -> _SharedReading:
+def _checked(reading: Reading) -> _SharedReading:
     if not isinstance(reading, _SharedReading):
         raise TypeError("A reading can only be continued by the model that made it.")
     return reading

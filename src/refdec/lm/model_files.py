@@ -1,8 +1,8 @@
-"""Model files: which are there, which are refused, and how they become a `transformers` model.
+"""Model files: finding, checking and reading them.
 
 A model is a directory: `config.json`, safetensors, a tokenizer. Weights may be stored as int8 with one float
-scale a row (`name` and `name.scale`), as the embedded pair is. The paper's own models are read from the pickle that
-they were released in, by torch's restricted unpickler. Knows nothing of directions or of text.
+scale per row (`name` and `name.scale`), as those of the embedded pair are. The paper's own models are read from the
+pickle that they were released in, by torch's restricted unpickler. Knows nothing of directions or of text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,13 +28,13 @@ CHECKSUMS = "SHA256SUMS"
 HUB_FILES = ["*.safetensors", "*.safetensors.index.json", "config.json", "tokenizer*", "*.model", "vocab*", "merges*"]
 HUB_FILES += ["special_tokens_map.json", "added_tokens.json", CHECKSUMS]
 RELEASED = "pytorch_model.bin"
-"""The one pickle that is ever read, and only for OpenGPT2."""
+"""The only pickle that is ever read, and only if it holds OpenGPT2."""
 
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 
 def locate(name: str | Path) -> Path:
-    """The directory that a path or a hub id stands for; a hub id is fetched into the hub's own cache."""
+    """The directory of a model, given as a path or a hub id; a hub id is fetched into the hub's cache."""
     path = Path(name).expanduser()
     if path.is_dir():
         return path
@@ -55,27 +55,34 @@ def _fetch(name: str, patterns: list[str]) -> Path:
         from huggingface_hub import snapshot_download
 
         return Path(snapshot_download(name, allow_patterns=patterns))
-    except Exception as error:  # the hub client has a dozen ways to say no
+    except Exception as error:  # the hub client raises a dozen kinds
         raise ModelError(
-            f"{name} is no directory here, and fetching it from the model hub failed ({_first_line(error)}). "
-            "Check the name and the network, or download it first and name its directory."
+            f"There is no directory {name}, and fetching {name} from the model hub failed ({_first_line(error)}). "
+            "Check the name and the network, or download the model first and name its directory."
         ) from error
 
 
 def read_llama(directory: Path) -> dict[str, Stored] | None:
-    """The weights of a Llama-shaped model, as they are stored; None where they have other names."""
+    """The weights of a Llama-shaped model, as they are stored; None if they have other names."""
     refuse_unsafe(directory)
     verify_checksums(directory)
-    weights = sorted(directory.glob("*.safetensors"))
     try:
-        with ExitStack() as opened:
-            files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
-            homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
-            if "model.embed_tokens.weight" not in homes:
-                return None
-            tensors = {name: file.get_tensor(name) for name, file in homes.items()}
+        tensors = _read(directory, lambda names: "model.embed_tokens.weight" in names)
     except (SafetensorError, OSError, RuntimeError) as error:
         raise _unreadable(directory, error) from error
+    return None if tensors is None else _with_scales(tensors)
+
+
+def _read(directory: Path, wanted: Callable[[set[str]], bool]) -> dict[str, torch.Tensor] | None:
+    """All tensors of the safetensors in a directory, if their names are the wanted ones."""
+    with ExitStack() as opened:
+        weights = sorted(directory.glob("*.safetensors"))
+        files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
+        homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
+        return {name: file.get_tensor(name) for name, file in homes.items()} if wanted(set(homes)) else None
+
+
+def _with_scales(tensors: dict[str, torch.Tensor]) -> dict[str, Stored]:
     return {
         name: Stored(tensor, tensors.get(f"{name}.scale"))
         for name, tensor in tensors.items()
@@ -84,18 +91,18 @@ def read_llama(directory: Path) -> dict[str, Stored] | None:
 
 
 def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
-    """The causal language model in a directory, as `transformers` knows it."""
+    """The causal language model in a directory, as a `transformers` model."""
     refuse_unsafe(directory)
     verify_checksums(directory)
-    weights = sorted(directory.glob("*.safetensors"))
     try:
-        released = _read_opengpt2(directory, weights)
+        released = _read_opengpt2(directory)
         if released is not None:
-            return _build_opengpt2(directory, released).to(device, dtype)
-        config = load_config(directory)
-        quantised = _read_int8(weights)
-        with _quietly():
-            model = _build(directory, config, quantised)
+            model = _build_opengpt2(directory, released)
+        else:
+            config = load_config(directory)
+            quantised = _read(directory, lambda names: any(f"{name}.scale" in names for name in names))
+            with _quietly():
+                model = _build(directory, config, quantised)
     except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
         raise _unreadable(directory, error) from error
     return model.to(device, dtype)
@@ -106,12 +113,12 @@ def _unreadable(directory: Path, error: Exception) -> ModelError:
 
 
 def refuse_unsafe(directory: Path) -> None:
-    """Nothing here runs code from a model: no pickles, no Python beside the weights."""
+    """Refuse models that could run code: pickled weights, or Python files of their own."""
     config = read_json(directory / "config.json")
     if "auto_map" in config:
         raise ModelError(
-            f"The model in {directory} asks to run code of its own (auto_map in config.json), which refdec never does. "
-            "Use a model of an architecture that transformers knows."
+            f"The model in {directory} needs to run its own code (auto_map in config.json), which refdec never does. "
+            "Use a model with an architecture that transformers knows."
         )
     if not any(directory.glob("*.safetensors")):
         if (directory / RELEASED).is_file() and _is_released(config):
@@ -136,7 +143,7 @@ def _pickled(directory: Path, name: str) -> ModelError:
 
 
 def verify_checksums(directory: Path) -> None:
-    """Every file that SHA256SUMS in the directory lists must be there, byte for byte."""
+    """Refuse a directory in which a file that SHA256SUMS lists is missing or differs."""
     listing = directory / CHECKSUMS
     if not listing.is_file():
         return
@@ -148,8 +155,8 @@ def verify_checksums(directory: Path) -> None:
         with path.open("rb") as file:
             if hashlib.file_digest(file, "sha256").hexdigest() != expected:
                 raise ModelError(
-                    f"{path} is not what {listing.name} says it should be (its SHA-256 differs): it is damaged or was "
-                    "changed. Install or fetch the model again."
+                    f"{path} is damaged or was changed: its SHA-256 differs from the one in {listing.name}. "
+                    "Install or fetch the model again."
                 )
 
 
@@ -160,57 +167,39 @@ def load_config(directory: Path) -> PreTrainedConfig:
     try:
         config = AutoConfig.from_pretrained(str(directory), trust_remote_code=False, local_files_only=True)
     except (ValueError, OSError, KeyError) as error:
-        raise ModelError(f"{directory / 'config.json'} cannot be used ({_first_line(error)}).") from error
+        raise ModelError(
+            f"{directory / 'config.json'} cannot be used ({_first_line(error)}). Fetch the model again, or use another."
+        ) from error
     if type(config) not in MODEL_FOR_CAUSAL_LM_MAPPING:
         raise ModelError(
-            f"The model in {directory} is a {config.model_type}, which is no causal language model. "
-            "refdec needs one that predicts the next token."
+            f"The model in {directory} is a {config.model_type}, which is not a causal language model. "
+            "Name a model that predicts the next token."
         )
     if getattr(config, "activation_function", None) == "gelu_new":
         config.activation_function = "gelu_pytorch_tanh"  # the same function, in one kernel instead of eight
     return config
 
 
-def _read_int8(weights: list[Path]) -> dict[str, torch.Tensor] | None:
-    """The dequantised weights, or None where the files hold ordinary floating point."""
-    stored: dict[str, torch.Tensor] = {}
-    for path in weights:
-        with safe_open(str(path), framework="pt") as file:
-            names = set(file.keys())
-            if not any(f"{name}.scale" in names for name in names):
-                return None
-            stored.update((name, file.get_tensor(name)) for name in names)
-    return {
-        name: tensor.float() * stored[f"{name}.scale"][:, None] if f"{name}.scale" in stored else tensor
-        for name, tensor in stored.items()
-        if not name.endswith(".scale")
-    }
-
-
-def _read_opengpt2(directory: Path, weights: list[Path]) -> dict[str, torch.Tensor] | None:
-    """The tensors of the paper's own models, recognised by their names; None where the files hold another layout."""
+def _read_opengpt2(directory: Path) -> dict[str, torch.Tensor] | None:
+    """The tensors of the paper's own models, recognised by their names; None if the files have another layout."""
     from refdec.lm import opengpt2
 
-    if not weights:
-        stored = _unpickle(directory / RELEASED)
-        if opengpt2.find_prefix(stored) is None:
-            raise _pickled(directory, RELEASED)
-        return stored
-    with ExitStack() as opened:
-        files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
-        if opengpt2.find_prefix(name for file in files for name in file.keys()) is None:  # noqa: SIM118
-            return None
-        return {name: file.get_tensor(name) for file in files for name in file.keys()}  # noqa: SIM118
+    if any(directory.glob("*.safetensors")):
+        return _read(directory, lambda names: opengpt2.find_prefix(names) is not None)
+    stored = _unpickle(directory / RELEASED)
+    if opengpt2.find_prefix(stored) is None:
+        raise _pickled(directory, RELEASED)
+    return stored
 
 
 def _unpickle(path: Path) -> dict[str, torch.Tensor]:
     """Tensors by name, and nothing else: the restricted unpickler builds no other objects and calls no code."""
     try:
-        # Files from before torch 1.6 are no archives and cannot be mapped into memory.
+        # Files from before torch 1.6 are not archives and cannot be mapped into memory.
         stored = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
-    except Exception as error:  # a damaged pickle fails in as many ways as it has opcodes
+    except Exception as error:  # a damaged pickle can raise almost anything
         raise ModelError(
-            f"{path} is damaged or holds more than tensors, and is not read. Fetch the released file again."
+            f"{path} is damaged or holds more than tensors, so it is not read. Fetch the released file again."
         ) from error
     if not isinstance(stored, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in stored.values()):
         raise ModelError(f"{path} does not hold tensors by name. Fetch the released file again.")
@@ -228,13 +217,19 @@ def _build_opengpt2(directory: Path, stored: dict[str, torch.Tensor]) -> PreTrai
         ) from error
 
 
-def _build(directory: Path, config: PreTrainedConfig, state: dict[str, torch.Tensor] | None) -> PreTrainedModel:
+def _build(directory: Path, config: PreTrainedConfig, quantised: dict[str, torch.Tensor] | None) -> PreTrainedModel:
+    """The model of a directory, or of int8 tensors that were read from it."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-    source = str(directory) if state is None else None
-    options: dict[str, Any] = {"local_files_only": True} if state is None else {"state_dict": state}
+    state = None if quantised is None else {name: matrix.float() for name, matrix in _with_scales(quantised).items()}
     model, report = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
-        source, config=config, dtype=torch.float32, use_safetensors=True, output_loading_info=True, **options
+        str(directory) if state is None else None,
+        config=config,
+        state_dict=state,
+        dtype=torch.float32,
+        use_safetensors=True,
+        local_files_only=True,
+        output_loading_info=True,
     )
     lacking = sorted(report["missing_keys"]) + sorted(str(key) for key in report["mismatched_keys"])
     if lacking:
@@ -258,7 +253,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without the loading bars and notices of transformers, which are put back afterwards."""
+    """Silence the progress bars and notices of transformers for a while."""
     from transformers.utils import logging as transformers_logging
 
     bars, level = transformers_logging.is_progress_bar_enabled(), transformers_logging.get_verbosity()

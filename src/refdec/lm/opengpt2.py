@@ -1,8 +1,8 @@
-"""OpenGPT2: the GPT-2 XL pair that was released with the paper, which `transformers` has no class for.
+"""OpenGPT2: the GPT-2 XL pair that was released with the paper, for which `transformers` has no class.
 
-A GPT-2 whose norms are elsewhere: one after the embeddings, none before attention, two around the MLP, none at the
-end. The released weights count token ids from one, 0 being padding. That row is dropped when they are taken up, so
-that ids and logits are GPT-2's own here as everywhere. Knows nothing of directions, text or files.
+A GPT-2 with norms in other places: one after the embeddings, none before attention, two around the MLP, none at the
+end. The released weights count token ids from one, and 0 is padding. That row is dropped on loading, so that ids and
+logits are GPT-2's own here as everywhere. Knows nothing of directions, text or files.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutpu
 from transformers.pytorch_utils import Conv1D
 
 SIZES = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "max_position_embeddings")
-"""What config.json must say."""
+"""The sizes that config.json must have."""
 
 ENTRIES = 50257
-"""Of GPT-2's vocabulary, <|endoftext|> being the last. Rows beyond it stand for no text and are dropped too."""
+"""The size of GPT-2's vocabulary; the last entry is <|endoftext|>. Rows beyond it stand for no text and are dropped."""
 
 EPSILON = 1e-5
 
@@ -75,7 +75,7 @@ class _Block(nn.Module):
 
 
 class OpenGPT2(PreTrainedModel):  # type: ignore[misc]
-    """Takes what `TransformersLM` gives, as any causal language model of `transformers` does."""
+    """A causal language model with the interface of those in `transformers`, as far as `TransformersLM` uses it."""
 
     config_class = OpenGPT2Config
     _supports_sdpa = True
@@ -103,7 +103,7 @@ class OpenGPT2(PreTrainedModel):  # type: ignore[misc]
         attention_mask: torch.Tensor | None = None,
         position_ids: torch.Tensor | None = None,
     ) -> BaseModelOutputWithPast:
-        """What the output matrix is multiplied with."""
+        """The hidden states that the output matrix is multiplied with."""
         cache = DynamicCache() if use_cache and past_key_values is None else past_key_values
         past = 0 if cache is None else cache.get_seq_length()
         total = past + input_ids.shape[1]
@@ -117,7 +117,7 @@ class OpenGPT2(PreTrainedModel):  # type: ignore[misc]
 
 
 def _visible(past: int, total: int, attention_mask: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
-    """Which places each new one attends to, (new, total) or (rows, 1, new, total); None for all of them."""
+    """Which places each new one attends to, (new, total) or (rows, 1, new, total); None if to all."""
     if attention_mask is None and total - past == 1:
         return None
     place = torch.arange(total, device=device)
@@ -130,7 +130,7 @@ def _visible(past: int, total: int, attention_mask: torch.Tensor | None, device:
 
 
 def may_describe(settings: Mapping[str, Any]) -> bool:
-    """Whether a config.json may belong to this layout. The released ones name no model type; the weights decide."""
+    """Whether a config.json may have this layout. The released ones have no model type; the weights decide."""
     kind, classes = settings.get("model_type"), settings.get("architectures")
     if "opengpt2" in f"{kind} {classes}".lower():
         return True
@@ -138,14 +138,14 @@ def may_describe(settings: Mapping[str, Any]) -> bool:
 
 
 def find_prefix(names: Iterable[str]) -> str | None:
-    """What stands before every name of this layout, often nothing; None for the names of another layout."""
-    known = set(names)
-    prefixes = (name.removesuffix("ln_embed.weight") for name in known if name.endswith("ln_embed.weight"))
-    return next((prefix for prefix in prefixes if f"{prefix}h.0.mlp.ln_0.weight" in known), None)
+    """The prefix that all tensor names of this layout have, often empty; None for names of another layout."""
+    tensors = set(names)
+    prefixes = (name.removesuffix("ln_embed.weight") for name in tensors if name.endswith("ln_embed.weight"))
+    return next((prefix for prefix in prefixes if f"{prefix}h.0.mlp.ln_0.weight" in tensors), None)
 
 
 def build(settings: Mapping[str, Any], stored: Mapping[str, torch.Tensor]) -> OpenGPT2:
-    """The model of released weights, in float32; a ValueError says what is wrong with them."""
+    """The model with released weights, in float32; a ValueError says what is wrong with them."""
     tensors = _arrange(stored)
     config = _configure(settings, tensors)
     with torch.device("meta"):
@@ -156,8 +156,8 @@ def build(settings: Mapping[str, Any], stored: Mapping[str, torch.Tensor]) -> Op
             raise ValueError(f"{name} is missing")
         tensor = tensors[name]
         if tensor.shape != place.shape or not tensor.is_floating_point():
-            found = f"{tuple(tensor.shape)} of {str(tensor.dtype).removeprefix('torch.')}"
-            raise ValueError(f"{name} is {found} and should be {tuple(place.shape)} in floating point")
+            stored_as = f"{tuple(tensor.shape)} of {str(tensor.dtype).removeprefix('torch.')}"
+            raise ValueError(f"{name} is {stored_as} and should be {tuple(place.shape)} in floating point")
     model.to_empty(device="cpu").load_state_dict({name: tensors[name] for name in wanted})
     return model
 
@@ -170,7 +170,7 @@ def _arrange(stored: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     tensors = {name.removeprefix(prefix): tensor for name, tensor in stored.items()}
     embedding = tensors.get("wte.weight")
     if embedding is None or embedding.dim() != 2 or len(embedding) < 2:
-        raise ValueError("wte.weight is missing or no matrix")
+        raise ValueError("wte.weight is missing or not a matrix")
     output = next((tensor for name, tensor in stored.items() if name.endswith("lm_head.weight")), None)
     if output is not None and not torch.equal(output, embedding):
         raise ValueError("lm_head.weight is not wte.weight, though this layout has one matrix for both")

@@ -1,6 +1,6 @@
-"""Two language models that read in opposite directions and share a tokenizer, and how they are loaded.
+"""Pairs: two language models that read in opposite directions and share a tokenizer, and loading them.
 
-A pair is refused here, once, rather than giving odd text later.
+Models that do not make a pair are refused here, so that they do not give odd texts later.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
 from tokenizers.models import BPE
 
-from refdec.errors import ModelError
+from refdec.errors import ModelError, OutOfMemory
+from refdec.lm.device import REMEDY, choose_device, free_memory, is_out_of_memory
 from refdec.lm.direction import Direction
 from refdec.lm.engine import choose_precision, load_lm
 from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
@@ -29,7 +30,7 @@ PROBE = (
     "window with a cup of coffee and read the newspaper, or they look for a book that a friend told them about. "
     "When it rains, there is not a single free chair, and nobody seems to mind."
 )
-"""A plain paragraph on which a model shows which way it reads: the right order is far less surprising."""
+"""A paragraph that shows which way a model reads: its loss is far lower in the right order."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +40,11 @@ class Pair:
     forward: LanguageModel
     backward: LanguageModel
     tokens: Tokens
-    name: str  # goes into every signature
+    name: str  # part of every signature
 
     @property
     def precision(self) -> str:
-        """Of the arithmetic; both models', where they differ."""
+        """The precision of the arithmetic; both models' joined by a plus sign if they differ."""
         return "+".join(dict.fromkeys((self.forward.precision, self.backward.precision)))
 
     def reading(self, direction: Direction) -> LanguageModel:
@@ -51,12 +52,12 @@ class Pair:
 
     @cached_property
     def unspoken(self) -> frozenset[int]:
-        """Ids that stand for line breaks or are marks for the models."""
+        """Ids of entries with line breaks, and of marks for the models."""
         return self.tokens.containing("\n\r") | self.tokens.special
 
     @cached_property
     def speakable(self) -> dict[Direction, torch.Tensor]:
-        """For each model a mask (vocabulary,) of what it may say in one line of text."""
+        """For each model a mask (vocabulary,) of the ids that may occur in one line of text."""
         masks = {}
         for model in (self.forward, self.backward):
             mask = torch.ones(model.vocabulary, dtype=torch.bool)
@@ -79,12 +80,22 @@ def load_pair(
 ) -> Pair:
     """Load a pair of models.
 
-    Without arguments, the pair that comes with the package. With one, a directory that holds `forward/`,
-    `backward/` and `tokenizer.json`. With two, any forward and backward model with the same tokenizer, each a
-    directory or a hub id. `device` is a torch device; by default a CUDA GPU where there is one. `precision` is
-    float32, bfloat16 or int8; by default the fastest that the device and the models are good at.
+    Without arguments, it is the pair that comes with the package. With one name, a directory that holds `forward/`,
+    `backward/` and `tokenizer.json`. With two names, any forward and backward model with the same tokenizer, each a
+    directory or a hub id. `device` is `cpu`, `cuda` or `cuda:1`; by default a CUDA GPU if there is one. `precision` is
+    float32, bfloat16 or int8; by default the fastest that the device and the models have without a visible loss.
     """
     where = choose_device(device)
+    try:
+        return _load(forward, backward, where, precision)
+    except RuntimeError as error:
+        if not is_out_of_memory(error):
+            raise
+    # Outside of the handler, so that the message stands alone and what was loaded so far is freed.
+    raise OutOfMemory(f"The memory of {where} does not hold this pair{free_memory(where)}. {REMEDY}")
+
+
+def _load(forward: str | Path | None, backward: str | Path | None, where: torch.device, precision: str | None) -> Pair:
     if backward is None:
         home = EMBEDDED if forward is None else _pair_directory(Path(forward).expanduser())
         verify_checksums(home)
@@ -93,11 +104,11 @@ def load_pair(
         name = f"{home.name}:{_digest(home)}"
     else:
         if forward is None:
-            raise ModelError("A backward model was named without a forward one. Name both, or neither.")
+            raise ModelError("A backward model was given without a forward one. Name both, or neither.")
         directories = tokenizer_homes = (locate(forward), locate(backward))
         name = "+".join(f"{directory.name}:{_digest(directory)}" for directory in directories)
     chosen = choose_precision(directories, where, precision)
-    # One after the other: transformers changes global state while it loads, and threads leave it changed.
+    # Not in two threads: transformers changes global state while it loads, and threads leave it changed.
     loaded = [load_lm(*job, where, chosen) for job in zip(directories, Direction, strict=True)]
     tokenizers = tuple(load_tokenizer(home) for home in tokenizer_homes)
     pair = make_pair((loaded[0], loaded[1]), tokenizers, name)
@@ -108,7 +119,7 @@ def load_pair(
 
 
 def make_pair(loaded: tuple[LanguageModel, LanguageModel], tokenizers: Sequence[Tokenizer], name: str) -> Pair:
-    """Put two loaded models together, or say why they are no pair."""
+    """Make a pair of two loaded models, or refuse them."""
     tokens, other = (Tokens(tokenizer, model.start) for tokenizer, model in zip(tokenizers, loaded, strict=True))
     if tokens.fingerprint != other.fingerprint:
         raise ModelError(
@@ -119,14 +130,14 @@ def make_pair(loaded: tuple[LanguageModel, LanguageModel], tokenizers: Sequence[
     for direction, model in models.items():
         if model.vocabulary < tokens.vocabulary:
             raise ModelError(
-                f"The {direction.value} model knows {model.vocabulary} tokens and its tokenizer has "
-                f"{tokens.vocabulary}: they do not belong together. See docs/models.md."
+                f"The {direction.value} model has {model.vocabulary} tokens and its tokenizer {tokens.vocabulary}, so "
+                "they do not belong together. Put the model's own tokenizer beside it, see docs/models.md."
             )
     return Pair(*loaded, tokens, name)
 
 
 def is_declared(directory: Path, direction: Direction) -> bool:
-    """Whether a model says in its config.json that it reads this way; one that says another is refused."""
+    """Whether a model's config.json says that it reads this way; a model that reads the other way is refused."""
     config = directory / "config.json"
     declared = read_json(config).get("direction")
     if declared not in (None, direction.value):
@@ -138,32 +149,21 @@ def is_declared(directory: Path, direction: Direction) -> bool:
 
 
 def check_direction(model: LanguageModel, tokens: Tokens) -> None:
-    """Refuse a model that finds text more surprising in its own reading order than in the opposite one."""
+    """Refuse a model whose loss is not lower in its own reading order than in the opposite one."""
     probe = tokens.encode(PROBE)[: model.window]
-    own, opposite = (loss(model, direction.arrange(probe)) for direction in (model.direction, model.direction.opposite))
-    if not own < opposite:
+    given, opposite = (loss(model, way.arrange(probe)) for way in (model.direction, model.direction.opposite))
+    if not given < opposite:
         raise ModelError(
             f"The model given as {model.direction.value} does not read that way: its loss on an English paragraph is "
-            f"{own:.2f} nats a token read {model.direction.value}, {opposite:.2f} the other way. Were the two models "
-            "swapped? If it knows no English, its config.json can say which way it reads. See docs/models.md."
+            f"{given:.2f} nats per token read {model.direction.value} and {opposite:.2f} read the other way. Were the "
+            "two models swapped? If it knows no English, say in its config.json which way it reads, see docs/models.md."
         )
 
 
 def loss(model: LanguageModel, ids: Sequence[int]) -> float:
-    """Nats a token for ids in the order given."""
+    """The loss in nats per token, for ids in the model's reading order."""
     scored = model.score(model.read([[]]), torch.tensor([list(ids)], device=model.device))
     return -float(scored.mean())
-
-
-def choose_device(device: str | torch.device | None) -> torch.device:
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-        torch.empty(1, device=chosen)
-    except (RuntimeError, AssertionError) as error:
-        raise ModelError(f"There is no device {str(device)!r} here ({str(error).splitlines()[0]}). Try cpu.") from error
-    return chosen
 
 
 def _pair_directory(home: Path) -> Path:
@@ -172,8 +172,8 @@ def _pair_directory(home: Path) -> Path:
     for part in ("forward", "backward"):
         if not (home / part).is_dir():
             raise ModelError(
-                f"{home} has no {part}/ directory. One name stands for a directory with forward/, backward/ and "
-                "tokenizer.json; for two separate models, name both."
+                f"{home} has no {part}/ directory. Name a directory that has forward/, backward/ and tokenizer.json, "
+                "or name two separate models."
             )
     return home
 
@@ -192,8 +192,8 @@ def load_tokenizer(directory: Path) -> Tokenizer:
         return tokenizer
     except Exception as error:  # tokenizers raises a bare Exception for a damaged file
         raise ModelError(
-            f"There is no usable tokenizer in {directory}; tokenizer.json should be there, or GPT-2's vocab.json and "
-            "merges.txt, which the models released with the paper do not bring."
+            f"There is no usable tokenizer in {directory}. Put its tokenizer.json there, or GPT-2's vocab.json and "
+            "merges.txt; the models released with the paper come without them, see docs/models.md."
         ) from error
 
 
@@ -209,9 +209,9 @@ def _gpt2_tokenizer(directory: Path) -> Tokenizer:
 
 
 def _digest(directory: Path) -> str:
-    """A few characters that change when the weights do."""
+    """Eight characters that change when the weights do."""
     listing = directory / CHECKSUMS
-    if listing.is_file():  # verified already: what it says is what is there
+    if listing.is_file():  # the files were verified against it already
         return hashlib.sha256(listing.read_bytes()).hexdigest()[:8]
     summary = hashlib.sha256()
     for path in sorted(directory.rglob("*.safetensors")) or sorted(directory.rglob(RELEASED)):

@@ -1,7 +1,7 @@
 """The parts of a transformer's layer, and the draw of a token, in plain torch operations.
 
-The meaning of `kernels.py`, which has the same functions: on any device, in any floating-point type. Attention is
-made for rows that share prefixes: the keys of a prefix are read once for all of its rows. Knows nothing of models.
+They run on any device and in any floating-point type, and define what the functions of the same names in `kernels.py`
+compute. Rows share prefixes: attention reads the keys of a prefix once for all of its rows. Knows nothing of models.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from torch import Tensor
 from refdec.lm.prefix_cache import Prefix, Tail
 
 FIRST_LOOK = 64
-"""Most nuclei are small: sorting this many tokens usually suffices, and sorting all of them is slow."""
+"""Tokens that a draw sorts first: most nuclei are smaller, and sorting the whole vocabulary is slow."""
 
 
 def add_norm(stream: Tensor, delta: Tensor | None, weight: Tensor, epsilon: float, dtype: torch.dtype) -> Tensor:
@@ -34,7 +34,7 @@ def rotate(
     tail: tuple[Tensor, Tensor] | None = None,
     place: Tensor | None = None,
 ) -> None:
-    """Rotary embedding of queries and keys in place; keys and values also go to one place of each row's tail.
+    """Turn queries and keys by their rotary angles in place; copy keys and values to one place of each row's tail.
 
     qkv: (rows, (heads + 2 * kv_heads) * head_size); cosine, sine: (window, head_size / 2); tail: as in `Tail`.
     """
@@ -63,7 +63,7 @@ def attend(q: Tensor, prefix: Prefix | None, tail: Tail, scale: float) -> Tensor
             q.transpose(1, 2), tail.keys, tail.values, is_causal=True, scale=scale, enable_gqa=heads != kv_heads
         )
         return mixed.transpose(1, 2).reshape(rows, n, -1)
-    # (rows, kv_heads, n * heads a key head, head_size): the query heads of a key head count as further queries
+    # (rows, kv_heads, n * heads per key head, head_size): the query heads of a key head count as further queries
     queries = (q * scale).view(rows, n, kv_heads, -1, size).transpose(1, 2).reshape(rows, kv_heads, -1, size)
     keys, values, unseen = _visible_tail(tail, n, queries.shape[2] // n)
     scores = queries @ keys.transpose(-1, -2)
@@ -83,12 +83,10 @@ def attend(q: Tensor, prefix: Prefix | None, tail: Tail, scale: float) -> Tensor
 
 
 def _visible_tail(tail: Tail, n: int, heads: int) -> tuple[Tensor, Tensor, Tensor | None]:
-    """Keys and values that are filled, and which of them each query does not see; None if it sees all."""
-    keys, values, filled = tail
-    if isinstance(filled, int) or not filled.is_cuda:
-        filled = int(filled)
-        keys, values = keys[:, :, :filled], values[:, :, :filled]
-    if n == 1 and isinstance(filled, int):
+    """The filled keys and values, and which of them each query does not see; None if all queries see all."""
+    filled = int(tail.filled)
+    keys, values = tail.keys[:, :, :filled], tail.values[:, :, :filled]
+    if n == 1:
         return keys, values, None
     last = torch.arange(n, device=keys.device) + (filled - n)
     unseen = torch.arange(keys.shape[2], device=keys.device) > last[:, None]
@@ -101,48 +99,48 @@ def _softmax(scores: Tensor) -> Tensor:
 
 
 def gated(gate_up: Tensor) -> Tensor:
-    """silu(gate) * up, where each row holds the gates and then as many values."""
+    """silu(gate) * up, where each row holds all gates and then all values."""
     gate, up = gate_up.to(torch.promote_types(gate_up.dtype, torch.float32)).chunk(2, dim=-1)
     return F.silu(gate).mul_(up).to(gate_up.dtype)
 
 
 def chosen(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Log-probabilities of one token a row: (rows, vocabulary), not normalised, and (rows,) to (rows,)."""
+    """Log-probabilities of one token per row: logits (rows, vocabulary) and ids (rows,) to (rows,)."""
     return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(-1)
 
 
 def draw(logits: Tensor, allowed: Tensor, which: Tensor, top_p: Tensor, uniform: Tensor) -> Tensor:
-    """One token a row from the nucleus of the allowed tokens, by inverting its distribution at a uniform number.
+    """Draw one token per row from the nucleus of the allowed tokens, by inverting its distribution at a uniform number.
 
-    logits: (rows, vocabulary), not normalised; allowed: (masks, vocabulary); which: (rows,), the mask of each row;
+    logits: (rows, vocabulary); allowed: (masks, vocabulary); which: (rows,), the mask of each row;
     top_p, uniform: (rows,); result: (rows,) ids. Of equally probable tokens the lower id comes first.
     """
     offered = logits.masked_fill(~allowed[which], -torch.inf)
     greatest = offered.amax(-1, keepdim=True)
     needed = top_p[:, None].double() * (offered - greatest).exp().sum(-1, keepdim=True, dtype=torch.float64)
     result = torch.empty(len(logits), dtype=torch.long, device=logits.device)
-    left = torch.arange(len(logits), device=logits.device)  # rows whose nucleus is not known yet
+    left = torch.arange(len(logits), device=logits.device)  # rows whose nucleus was not found yet
     look = FIRST_LOOK
     while len(left):
-        tokens, mass, known = _most_probable(offered[left], greatest[left], needed[left], look)
+        tokens, mass, complete = _most_probable(offered[left], greatest[left], needed[left], look)
         cumulative = mass.cumsum(-1)
         size = torch.minimum((cumulative < needed[left]).sum(-1, keepdim=True), (mass > 0).sum(-1, keepdim=True) - 1)
         target = uniform[left, None].double() * cumulative.gather(1, size.clamp_(min=0))
         place = (cumulative <= target).sum(-1, keepdim=True)
-        result[left] = tokens.gather(1, torch.minimum(place, size))[:, 0]  # right where it is known
-        left = left[~known]
+        result[left] = tokens.gather(1, torch.minimum(place, size))[:, 0]  # final where complete
+        left = left[~complete]
         look *= 8
     return result
 
 
 def _most_probable(offered: Tensor, greatest: Tensor, needed: Tensor, look: int) -> tuple[Tensor, Tensor, Tensor]:
-    """The most probable tokens in order, their mass, and in which rows they are as many as needed."""
+    """The most probable tokens in order, their mass, and for each row whether they hold the whole nucleus."""
     vocabulary = offered.shape[-1]
     tokens = offered.topk(min(look, vocabulary), dim=-1).indices.sort(-1).values
     values, order = offered.gather(1, tokens).sort(dim=-1, descending=True, stable=True)
     mass = (values - greatest).double().exp()
-    # Lower ids with the last value may have been left out, so only what is above it is certain.
+    # Lower ids with the last value may have been left out, so only tokens above it are certain.
     last = values[:, -1:]
     certain = (mass * (values > last)).sum(-1, keepdim=True)
-    known = ((certain >= needed) & (certain > 0)) | last.isneginf() | (look >= vocabulary)
-    return tokens.gather(1, order), mass, known[:, 0]
+    complete = ((certain >= needed) & (certain > 0)) | last.isneginf() | (look >= vocabulary)
+    return tokens.gather(1, order), mass, complete[:, 0]

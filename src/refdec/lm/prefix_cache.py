@@ -1,4 +1,4 @@
-"""What rows of a batch share: prefixes that several of them continue, and the tails that are each row's own."""
+"""The keys and values of a batch: prefixes that several rows continue and share, and each row's own tail."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class SharedRows:
-    """Which row continues which prefix, and how long each prefix is: made once, used by every layer.
+    """Which prefix each row continues, and how long each prefix is: made once, used by every layer.
 
-    Making it reads nothing from the device. What only `plain.attend` needs is worked out when first asked for.
+    Making it reads nothing from the device. The properties, which only `plain.attend` uses, do when first used.
     """
 
     index: Tensor  # (rows,): the prefix of each row
@@ -37,12 +37,12 @@ class SharedRows:
 
     @cached_property
     def most(self) -> int:
-        """The rows of the prefix that has most."""
+        """The largest number of rows that continue one prefix."""
         return int(torch.bincount(self.index).max())
 
     @cached_property
     def places(self) -> tuple[Tensor, Tensor] | None:
-        """The prefix of each row and its place among the rows of that prefix; None if a view says the same."""
+        """The prefix of each row and its place among the rows of that prefix; None if a view can group the rows."""
         index, rows, prefixes = self.index.long(), len(self.index), len(self.lengths)
         regular = torch.arange(prefixes, device=index.device).repeat_interleave(self.most)
         if torch.equal(index, regular):
@@ -76,7 +76,7 @@ class SharedRows:
 
 
 class Prefix(NamedTuple):
-    """Keys and values that rows share."""
+    """Keys and values of one layer that rows share."""
 
     keys: Tensor  # (prefixes, kv_heads, length, head_size)
     values: Tensor
@@ -84,7 +84,7 @@ class Prefix(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """Keys and values of each row's own tokens; the last of the filled places belong to the new queries."""
+    """Keys and values of one layer of each row's own tokens; the last filled places belong to the new queries."""
 
     keys: Tensor  # (rows, kv_heads, capacity, head_size)
     values: Tensor

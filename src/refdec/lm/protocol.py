@@ -1,10 +1,10 @@
-"""What the algorithm needs of a language model.
+"""The interface of a language model, as the algorithm needs it.
 
-Everything here is in the model's own reading order: a prefix is what has been read, a continuation is
-what comes next in that order. Nothing here knows text, tasks or the other direction.
+Everything here is in the model's own reading order: a prefix is what was read, a continuation is what comes next in
+that order. Nothing here knows text, tasks or the other direction.
 
-A model speaks in features: the vectors that its output matrix turns into logits. A weighted sum of features gives the
-same weighted sum of logits, so a product of experts is one vector, and its distribution one row of logits.
+Models return features: the vectors that the output matrix turns into logits. A weighted sum of features gives the same
+weighted sum of logits, so a product of experts is one vector, and its distribution one row of logits.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from refdec.lm.head import Head
 
 
 class Reading(Protocol):
-    """A batch of prefixes that a model has read. Values, not places: extending one leaves it intact."""
+    """A batch of prefixes that a model has read. It never changes: extending it makes another."""
 
     @property
     def features(self) -> torch.Tensor:
-        """What the token after each prefix is predicted from, (rows, width), float32."""
+        """The features that predict the token after each prefix, (rows, width), float32."""
 
     def select(self, rows: torch.Tensor) -> Reading:
-        """The prefixes at these indices, each as often as it is named: this is how a prefix is shared."""
+        """The prefixes at these indices. Rows that name the same index share its prefix."""
 
 
 class Writer(Protocol):
-    """Rows that grow by one token each at a time. A place, not a value: there is no going back."""
+    """A batch of rows that all grow by one token at a time. It changes with every token."""
 
     @property
     def features(self) -> torch.Tensor:
-        """After what has been written so far, (rows, width), float32; changes with every token."""
+        """The features after the tokens written so far, (rows, width), float32."""
 
     def append(self, tokens: torch.Tensor) -> None:
-        """Write one token a row; tokens is (rows,)."""
+        """Write one token per row; tokens is (rows,)."""
 
 
 class LanguageModel(Protocol):
@@ -49,11 +49,11 @@ class LanguageModel(Protocol):
 
     @property
     def start(self) -> int:
-        """The id that stands before a document."""
+        """The id before the first token of a document."""
 
     @property
     def vocabulary(self) -> int:
-        """How many token ids there are."""
+        """The number of token ids."""
 
     @property
     def window(self) -> int:
@@ -64,43 +64,57 @@ class LanguageModel(Protocol):
 
     @property
     def precision(self) -> str:
-        """float32, bfloat16 or int8: of the arithmetic."""
+        """The precision of the arithmetic: float32, bfloat16 or int8."""
 
     @property
     def head(self) -> Head:
-        """From features to logits and back, in float32."""
+        """The map from features to logits and back, in float32."""
 
     @property
     def cost(self) -> Cost:
-        """What a token costs, from the model's shape."""
+        """The cost of a token, computed from the model's shape."""
 
     @property
     def work(self) -> Work:
-        """What the model has done since it was loaded."""
+        """The work that the model has done since it was loaded."""
 
     def read(self, prefixes: Sequence[Sequence[int]]) -> Reading:
-        """Read prefixes, of different lengths if need be; an empty one stands for the start of a document."""
+        """Read prefixes, which may differ in length; an empty one is the start of a document."""
 
     def extend(self, reading: Reading, tokens: torch.Tensor) -> Reading:
-        """Read one more token a row; tokens is (rows,)."""
+        """Read one more token per row; tokens is (rows,)."""
 
     def writer(self, reading: Reading, steps: int) -> Writer:
-        """A place to write at most so many tokens after each row, faster than extending where shapes are static.
+        """A writer of at most so many tokens after each row; on a GPU faster than extending.
 
-        A model has one writer at a time: making another ends the life of the one before it.
+        A model has one writer at a time: making another makes the previous one invalid.
         """
 
     def features(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
         """Features at each place of a continuation.
 
-        tokens is (rows, n); the result is (rows, n, width), its first place predicting tokens[:, 0].
+        tokens is (rows, n); the result is (rows, n, width), and its first place predicts tokens[:, 0].
         """
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities up to a constant a row, (..., vocabulary), float32, in the model's own precision."""
+        """Logits in float32, computed in the model's precision: (..., width) to (..., vocabulary)."""
 
     def release(self) -> None:
-        """Give back memory that is only kept for speed."""
+        """Free memory that is only kept for speed."""
 
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
-        """Log-probabilities of these very tokens: (rows, n) in, (rows, n) out."""
+        """Log-probabilities of a continuation's tokens: (rows, n) to (rows, n)."""
+
+
+class ExtendingWriter:
+    """A writer for any model: extends a reading by every token."""
+
+    def __init__(self, model: LanguageModel, reading: Reading) -> None:
+        self._model, self._reading = model, reading
+
+    @property
+    def features(self) -> torch.Tensor:
+        return self._reading.features
+
+    def append(self, tokens: torch.Tensor) -> None:
+        self._reading = self._model.extend(self._reading, tokens)

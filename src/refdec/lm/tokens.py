@@ -1,6 +1,6 @@
-"""The tokenizer that both models of a pair share, and what the algorithm must know of its entries.
+"""The tokenizer that both models of a pair share, and facts about its entries that the algorithm needs.
 
-Text in, ids in text order out, and back. Knows nothing of models or tasks.
+From text to ids in text order, and back. Knows nothing of models or tasks.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ Ids = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Tokens:
-    """A `tokenizers.Tokenizer` with the questions that refdec asks of it."""
+    """A `tokenizers.Tokenizer`, and what refdec asks of it."""
 
     tokenizer: Tokenizer = field(repr=False)
-    start: int  # the id that stands before a document, whichever way it is read
+    start: int  # the id before a document, whichever way it is read
 
     def encode(self, text: str) -> list[int]:
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
 
     def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        """Ids, and for each the characters of the text that it covers."""
+        """Ids, and for each the range of characters that it covers."""
         encoding = self.tokenizer.encode(text, add_special_tokens=False)
         return list(encoding.ids), [(int(begin), int(end)) for begin, end in encoding.offsets]
 
@@ -36,7 +36,7 @@ class Tokens:
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
 
     def text(self, index: int) -> str:
-        """What one entry spells, with the space before it if it has one."""
+        """The text of one entry, including the space before it if it has one."""
         return self._texts[index]
 
     @property
@@ -44,16 +44,16 @@ class Tokens:
         return int(self.tokenizer.get_vocab_size(with_added_tokens=True))
 
     def decode_all(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Several texts at once, which is faster than one by one."""
+        """Several texts at once, faster than one by one."""
         return list(self.tokenizer.decode_batch([list(ids) for ids in rows], skip_special_tokens=True))
 
     def rough_texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """What the entries spell one by one: right in every ASCII character, and much faster than decoding."""
+        """The texts of the entries joined: right in every ASCII character, and much faster than decoding."""
         texts = self._texts
         return ["".join([texts[index] for index in ids]) for ids in rows]
 
     def containing(self, characters: str) -> frozenset[int]:
-        """The ids whose text has one of these characters."""
+        """The ids whose text contains one of these characters."""
         if characters not in self._containing:
             self._containing[characters] = frozenset(
                 index for index, text in enumerate(self._texts) if any(character in text for character in characters)
@@ -66,12 +66,12 @@ class Tokens:
 
     @cached_property
     def longest(self) -> int:
-        """Characters of the longest entry."""
+        """The number of characters of the longest entry."""
         return max(len(text) for text in self._texts)
 
     @cached_property
     def special(self) -> frozenset[int]:
-        """Ids that are marks for the model rather than text."""
+        """Ids that are marks for the models, not text."""
         added = self.tokenizer.get_added_tokens_decoder()
         return frozenset(index for index, token in added.items() if token.special) | {self.start}
 

@@ -15,27 +15,27 @@ import torch
 from transformers import DynamicCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-from refdec.lm.common import ExtendingWriter, chosen_logprobs
 from refdec.lm.cost import Cost, Work
 from refdec.lm.direction import Direction
 from refdec.lm.head import Head, IdentityHead, LinearHead
 from refdec.lm.linear import FloatLinear
-from refdec.lm.protocol import Reading, Writer
+from refdec.lm.logprobs import chosen_logprobs
+from refdec.lm.protocol import ExtendingWriter, Reading, Writer
 
 FALLBACK_WINDOW = 1024
-"""For models whose configuration names no number of positions."""
+"""The number of positions of models whose configuration does not say it."""
 
 
 class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
     """Keys and values of one layer, in a buffer with room to grow.
 
-    A step writes its own column instead of copying the whole past. The buffer may be shared by several
-    readings: one that is not at its end copies before it writes, so that no reading changes under another.
+    A step writes its own column instead of copying the whole past. Several readings may share a buffer: one that does
+    not end where the buffer does copies it before it writes, so that no reading changes another.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.buffer: _Buffer | None = None
+        self.buffer: _LayerBuffer | None = None
         self.length = 0
 
     def update(
@@ -44,7 +44,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         needed = self.length + key_states.shape[-2]
         buffer = self.buffer
         if buffer is None or buffer.filled != self.length or buffer.capacity < needed:
-            buffer = _Buffer(key_states, value_states, capacity=needed + max(16, needed // 2))
+            buffer = _LayerBuffer(key_states, value_states, capacity=needed + max(16, needed // 2))
             if self.length:
                 buffer.keys[:, :, : self.length] = self.keys
                 buffer.values[:, :, : self.length] = self.values
@@ -53,7 +53,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         buffer.filled = needed
         return self._point(buffer, needed)
 
-    def _point(self, buffer: _Buffer, length: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def _point(self, buffer: _LayerBuffer, length: int) -> tuple[torch.Tensor, torch.Tensor]:
         self.buffer, self.length, self.is_initialized = buffer, length, True
         self.dtype, self.device = buffer.keys.dtype, buffer.keys.device
         self.keys, self.values = buffer.keys[:, :, :length], buffer.values[:, :, :length]
@@ -73,7 +73,9 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         return layer
 
 
-class _Buffer:
+class _LayerBuffer:
+    """Keys and values of a layer, (rows, kv heads, capacity, head size); `filled` places are written."""
+
     def __init__(self, keys: torch.Tensor, values: torch.Tensor, capacity: int) -> None:
         self.capacity = capacity
         self.filled = 0
@@ -102,11 +104,11 @@ class TransformersLM:
 
     def __init__(self, model: PreTrainedModel, direction: Direction, start_token: int) -> None:
         self._model = model.eval()
-        self._direction = direction
-        self.start = start_token
+        self.direction, self.start = direction, start_token
         config = model.config.get_text_config()
-        self._vocabulary = int(config.vocab_size)
-        self._window = int(getattr(config, "max_position_embeddings", None) or FALLBACK_WINDOW)
+        self.vocabulary = int(config.vocab_size)
+        self._positions = int(getattr(config, "max_position_embeddings", None) or FALLBACK_WINDOW)
+        self.window = self._positions - 1  # one place is the start token's
         self._layer_count = int(config.num_hidden_layers)
         self._can_keep = "logits_to_keep" in inspect.signature(model.forward).parameters
         self._body = getattr(model, "hidden", model.base_model)
@@ -114,18 +116,6 @@ class TransformersLM:
         self.head: Head = IdentityHead() if self._linear is None else LinearHead(*self._linear)
         self._to_logits = None if self._linear is None else FloatLinear(self._linear[0])
         self.work = Work()
-
-    @property
-    def direction(self) -> Direction:
-        return self._direction
-
-    @property
-    def vocabulary(self) -> int:
-        return self._vocabulary
-
-    @property
-    def window(self) -> int:
-        return self._window - 1  # one place is the start token's
 
     @property
     def device(self) -> torch.device:
@@ -144,7 +134,7 @@ class TransformersLM:
     def read(self, prefixes: Sequence[Sequence[int]]) -> _CachedReading:
         longest = max(len(prefix) for prefix in prefixes)
         padding = [longest - len(prefix) for prefix in prefixes]
-        # Padding stands before the start token, so that every prefix begins as a document does.
+        # Padding goes before the start token, so that every prefix begins as a document does.
         rows = [[self.start] * (pad + 1) + list(prefix) for pad, prefix in zip(padding, prefixes, strict=True)]
         empty = _CachedReading(
             layers=tuple(_GrowingLayer() for _ in range(self._layer_count)),
@@ -157,7 +147,7 @@ class TransformersLM:
 
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _CachedReading:
-        past = _own(reading)
+        past = _checked(reading)
         features, layers = self._run(past, tokens[:, None], keep=1)
         return _CachedReading(layers, past.padding, past.length + 1, features[:, -1])
 
@@ -169,7 +159,7 @@ class TransformersLM:
         first = reading.features[:, None]
         if tokens.shape[1] == 1:
             return first
-        rest, _ = self._run(_own(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
+        rest, _ = self._run(_checked(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
         return torch.cat([first, rest], dim=1)
 
     @torch.inference_mode()
@@ -179,8 +169,8 @@ class TransformersLM:
         _, bias = self._linear
         flat = features.reshape(-1, features.shape[-1])
         self.work += Work(head_tokens=len(flat))
-        found = self._to_logits.in_float32(flat)
-        return (found if bias is None else found + bias.float()).view(*features.shape[:-1], -1)
+        logits = self._to_logits.in_float32(flat)
+        return (logits if bias is None else logits + bias.float()).view(*features.shape[:-1], -1)
 
     @torch.inference_mode()
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
@@ -198,12 +188,12 @@ class TransformersLM:
         cache.layers = [layer.fork() for layer in past.layers]
         total = past.length + tokens.shape[1]
         options: dict[str, Any] = {}
-        if past.padding is not None or total > self._window:
+        if past.padding is not None or total > self._positions:
             padding = torch.zeros_like(tokens[:, 0]) if past.padding is None else past.padding
             index = torch.arange(total, device=self.device)
             options["attention_mask"] = (index[None] >= padding[:, None]).long()
-            # Rows are as long as the longest of a batch: what is behind a row's own end may lie beyond the window.
-            options["position_ids"] = (index[None, past.length :] - padding[:, None]).clamp(0, self._window - 1)
+            # Rows are as long as the longest of a batch: places behind a row's own end may lie beyond the window.
+            options["position_ids"] = (index[None, past.length :] - padding[:, None]).clamp(0, self.window)
         self.work += Work(
             tokens=tokens.numel(),
             attended=tokens.numel() * (past.length + (tokens.shape[1] + 1) // 2),
@@ -211,17 +201,17 @@ class TransformersLM:
             passes=1,
         )
         if self._linear is not None:
-            found = self._body(input_ids=tokens, past_key_values=cache, use_cache=True, **options).last_hidden_state
+            features = self._body(input_ids=tokens, past_key_values=cache, use_cache=True, **options).last_hidden_state
         else:
             if self._can_keep:
                 options["logits_to_keep"] = keep
-            found = self._model(input_ids=tokens, past_key_values=cache, use_cache=True, **options).logits
-        return found[:, -keep:].float(), tuple(cache.layers)
+            features = self._model(input_ids=tokens, past_key_values=cache, use_cache=True, **options).logits
+        return features[:, -keep:].float(), tuple(cache.layers)
 
 
 @torch.inference_mode()
 def _linear_head(model: PreTrainedModel, body: Any, start: int) -> tuple[torch.Tensor, torch.Tensor | None] | None:
-    """The output matrix and its bias, if logits are nothing but their product with the last hidden states."""
+    """The output matrix and its bias; None if the logits are not simply their product with the last hidden states."""
     layer = model.get_output_embeddings()
     if body is model or not isinstance(layer, torch.nn.Linear | torch.nn.Embedding):
         return None
@@ -234,7 +224,7 @@ def _linear_head(model: PreTrainedModel, body: Any, start: int) -> tuple[torch.T
     return layer.weight.detach(), None if bias is None else bias.detach()
 
 
-def _own(reading: Reading) -> _CachedReading:
+def _checked(reading: Reading) -> _CachedReading:
     if not isinstance(reading, _CachedReading):
         raise TypeError("A reading can only be continued by the model that made it.")
     return reading

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from refdec.lm import common
+from refdec.lm import logprobs as lm_logprobs
 from refdec.lm.protocol import LanguageModel
 
 
 def next_logprobs(model: LanguageModel, seen: Sequence[int]) -> list[float]:
     """log LM(t | seen) for every token t; `seen` in the model's reading order."""
-    return [float(value) for value in common.next_logprobs(model, model.read([list(seen)]))[0]]
+    return [float(value) for value in lm_logprobs.next_logprobs(model, model.read([list(seen)]))[0]]
 
 
 def mixed_logprobs(

@@ -11,6 +11,7 @@ from refdec.tasks.constraints import NONE, Constraints
 
 
 def signature(task: str, pair: Pair, settings: Settings, constraints: Constraints = NONE) -> str:
+    """Parts `name:value`, joined by bars."""
     device = pair.forward.device
     machine = torch.cuda.get_device_name(device).replace(" ", "-") if device.type == "cuda" else device.type
     parts = [("refdec", refdec.__version__), ("task", task), ("pair", pair.name), *settings.items()]
