@@ -1,10 +1,12 @@
-# Two commands do everything, set-up included: make demo, make test.
+# Every target sets up what it needs: make demo shows the program, make check takes two minutes, make test everything.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# No test may wait for the network; one thread per process is fastest where every core has a process.
+PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 4
 
-.PHONY: demo test setup clean
+.PHONY: demo check test test-busy stress lint setup clean
 
 demo: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 3 \
@@ -14,11 +16,31 @@ demo: $(READY)
 	HF_HUB_OFFLINE=1 $(BIN)/refdec infill --top 2 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."
 
-test: $(READY)
+# Daily work: no test that loads the embedded pair or starts processes.
+check: lint
+	$(PYTEST) --dist worksteal -m "not weights and not processes"
+
+test: lint
+	$(PYTEST) --dist loadfile
+
+lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# All tests three times, while another process keeps every core busy.
+test-busy: $(READY)
+	for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do yes > /dev/null & busy="$$busy $$!"; done; \
+	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) --dist loadfile || exit 1; done
+
+# Hours: the long forms of tests that kill, load and vary. None of it is part of make test.
+stress: test-busy
+	$(BIN)/python -m tests.kills --rows 2000 --kills 20
+	$(BIN)/python -m tests.kills --rows 2000 --kills 20 --engine ray
+	$(BIN)/python -m benchmarks.batch engines --rows 600
+	$(BIN)/python -m benchmarks.batch memory --rows 1000000
+	$(PYTEST) --dist worksteal -m hypothesis --hypothesis-profile thorough
 
 setup: $(READY)
 
