@@ -58,6 +58,10 @@ def memory(folder: Path, rows: int, plot: Path | None) -> None:
     print(json.dumps(figures | _machine()))
     if plot is not None:
         _draw(plot, seen)
+    if process.returncode or made != rows:
+        sys.exit("ROWS ARE MISSING")
+    if half and max(half) > 1.1 * half[0]:
+        sys.exit("THE MEMORY GROWS WITH THE ROWS")
 
 
 def engines(folder: Path, rows: int) -> None:
@@ -86,8 +90,9 @@ def engines(folder: Path, rows: int) -> None:
     for name, figures in found.items():
         ratio = figures["row"] / found["local"]["row"]
         print(f"{name:24} {figures['start']:9.1f} {1000 * figures['row']:10.1f} {ratio:14.2f}")
-    print("all outputs are the same" if len(outputs) == 1 else "OUTPUTS DIFFER")
     print(json.dumps({"rows": rows, "engines": found, "same": len(outputs) == 1} | _machine()))
+    if len(outputs) > 1:
+        sys.exit("OUTPUTS DIFFER")
 
 
 def _command(task: str, pair: Path, options: Sequence[str]) -> list[str]:

@@ -64,7 +64,6 @@ PROCESS_STARTERS = {"get_context", "ray_engine", "refdec_process", "subprocess",
 def pytest_configure() -> None:
     for name in OUTSIDE:
         os.environ.pop(name, None)
-    os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
