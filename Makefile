@@ -21,7 +21,7 @@ check: lint
 	$(PYTEST) --dist worksteal -m "not weights and not processes"
 
 test: lint
-	$(PYTEST) --dist loadfile
+	$(PYTEST) --dist loadfile --no-loadscope-reorder
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -32,7 +32,7 @@ lint: $(READY)
 # All tests three times, while another process keeps every core busy.
 test-busy: $(READY)
 	for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do yes > /dev/null & busy="$$busy $$!"; done; \
-	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) --dist loadfile || exit 1; done
+	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) --dist loadfile --no-loadscope-reorder || exit 1; done
 
 # Hours: the long forms of tests that kill, load and vary. None of it is part of make test.
 stress: test-busy

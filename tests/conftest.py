@@ -67,16 +67,19 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that load the embedded pair, and those that start processes."""
+    """Mark the tests that load the embedded pair or start processes, and run the files with such tests first.
+
+    These files take longest. Started last, one of them would run alone while the other cores are idle.
+    """
     for item in items:
         if isinstance(item, pytest.Function):
             if {"pair", "int8_pair"} & set(item.fixturenames):
                 item.add_marker("weights")
-            fixtures = [
-                fixture.func for same_name in item._fixtureinfo.name2fixturedefs.values() for fixture in same_name
-            ]
+            fixtures = [fixture.func for defined in item._fixtureinfo.name2fixturedefs.values() for fixture in defined]
             if any(PROCESS_STARTERS & set(_names_used(function, set())) for function in (item.function, *fixtures)):
                 item.add_marker("processes")
+    long = [{item.path for item in items if item.get_closest_marker(name)} for name in ("processes", "weights")]
+    items.sort(key=lambda item: [item.path not in paths for paths in long])
 
 
 def _names_used(function: Any, seen: set[Any]) -> Iterator[str]:

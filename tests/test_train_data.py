@@ -546,6 +546,7 @@ def test_small_chunks_change_only_the_order(tmp_path: Path, tokenizer: Tokenizer
     ]
 
 
+@pytest.mark.processes
 def test_the_same_bytes_whatever_the_number_of_workers(tmp_path: Path, tokenizer: Tokenizer) -> None:
     folder = many_files(tmp_path / "corpus", documents=12_000)
     corpus = Corpus.at([folder], HELD)
@@ -574,6 +575,7 @@ class Ending(Corpus):
         os._exit(3)
 
 
+@pytest.mark.processes
 def test_what_goes_wrong_in_a_process_reaches_the_caller(tmp_path: Path, tokenizer: Tokenizer) -> None:
     path = write_jsonl(tmp_path / "a.jsonl.xz", list(map(story, range(2_000))))
     with pytest.raises(ModelError, match=r"^Story 777 is not told\.$"):
