@@ -53,4 +53,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist outputs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist outputs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
