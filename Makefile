@@ -3,17 +3,20 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# No test may wait for the network; one thread per process is fastest where every core has a process.
-PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 4
+# One thread per process is fastest where every core has a process.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 4
+ALL := --dist loadfile --no-loadscope-reorder
+# Nothing waits for the network: all models that these targets need are in the repository.
+export HF_HUB_OFFLINE := 1
 
 .PHONY: demo check test test-busy stress lint setup clean
 
 demo: $(READY)
-	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 3 \
+	$(BIN)/refdec paraphrase --top 3 \
 		"What is the best way to learn to cook?" \
 		"What should I do if I forgot my password?" \
 		"How can I become a better writer?"
-	HF_HUB_OFFLINE=1 $(BIN)/refdec infill --top 2 \
+	$(BIN)/refdec infill --top 2 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."
 
 # Daily work: no test that loads the embedded pair or starts processes.
@@ -21,7 +24,7 @@ check: lint
 	$(PYTEST) --dist worksteal -m "not weights and not processes"
 
 test: lint
-	$(PYTEST) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) $(ALL)
 
 lint: $(READY)
 	$(BIN)/ruff format --check .
@@ -29,12 +32,12 @@ lint: $(READY)
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 
-# All tests three times, while another process keeps every core busy.
+# All tests three times, while other processes keep every core busy.
 test-busy: $(READY)
 	for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do yes > /dev/null & busy="$$busy $$!"; done; \
-	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) --dist loadfile --no-loadscope-reorder || exit 1; done
+	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) $(ALL) || exit 1; done
 
-# Hours: the long forms of tests that kill, load and vary. None of it is part of make test.
+# Takes hours: long forms of tests that kill runs, fill memory or draw examples; make test has a short form of each.
 stress: test-busy
 	$(BIN)/python -m tests.kills --rows 2000 --kills 20
 	$(BIN)/python -m tests.kills --rows 2000 --kills 20 --engine ray

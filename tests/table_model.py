@@ -1,6 +1,6 @@
-"""A language model that is a table: the next token depends on the last one alone, so results can be worked out by hand.
+"""A language model that is a table: the next token depends on the last one alone, so all can be worked out by hand.
 
-Its features are its log-probabilities. A table must not contain zeros: a weight of 0 times minus infinity is NaN.
+Its features are its log-probabilities. A table has no zeros: a weight of nothing times an infinity is no number.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class TableReading:
 
 @dataclass(frozen=True)
 class TableModel:
-    """table[a][b] is the probability of b after a, in reading order; the last row holds for the start of a document."""
+    """table[a][b] is the probability of b after a, in reading order; its last row is the start of a document."""
 
     table: torch.Tensor
     direction: Direction = Direction.FORWARD

@@ -546,7 +546,6 @@ def test_small_chunks_change_only_the_order(tmp_path: Path, tokenizer: Tokenizer
     ]
 
 
-@pytest.mark.processes
 def test_the_same_bytes_whatever_the_number_of_workers(tmp_path: Path, tokenizer: Tokenizer) -> None:
     folder = many_files(tmp_path / "corpus", documents=12_000)
     corpus = Corpus.at([folder], HELD)

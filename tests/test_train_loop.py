@@ -408,7 +408,6 @@ def test_a_run_that_is_stopped_before_its_first_step_goes_on(tmp_path: Path, mon
 
 
 @pytest.mark.skipif(not has_compiler(torch.device("cpu")), reason="compiling needs a compiler for C++")
-@pytest.mark.processes
 def test_a_compiled_program_trains_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "is_quick_at_bfloat16", lambda _: False)
     recipe, budget = TINY.replace(layers=1), Budget(tokens=128 * 10)
