@@ -574,7 +574,6 @@ class Ending(Corpus):
         os._exit(3)
 
 
-@pytest.mark.processes
 def test_what_goes_wrong_in_a_process_reaches_the_caller(tmp_path: Path, tokenizer: Tokenizer) -> None:
     path = write_jsonl(tmp_path / "a.jsonl.xz", list(map(story, range(2_000))))
     with pytest.raises(ModelError, match=r"^Story 777 is not told\.$"):
