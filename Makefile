@@ -1,24 +1,49 @@
-# Two commands do everything, set-up included: make demo, make test.
+# Every target sets up what it needs: make demo shows the program, make check takes two minutes, make test everything.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# One thread per process is fastest where every core has a process.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 4
+ALL := --dist loadfile --no-loadscope-reorder
+# Nothing waits for the network: all models that these targets need are in the repository.
+export HF_HUB_OFFLINE := 1
 
-.PHONY: demo test setup clean
+.PHONY: demo check test test-busy stress lint setup clean
 
 demo: $(READY)
-	HF_HUB_OFFLINE=1 $(BIN)/refdec paraphrase --top 3 \
+	$(BIN)/refdec paraphrase --top 3 \
 		"What is the best way to learn to cook?" \
 		"What should I do if I forgot my password?" \
 		"How can I become a better writer?"
-	HF_HUB_OFFLINE=1 $(BIN)/refdec infill --top 2 \
+	$(BIN)/refdec infill --top 2 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."
 
-test: $(READY)
+# Daily work: no test that loads the embedded pair or starts processes.
+check: lint
+	$(PYTEST) --dist worksteal -m "not weights and not processes"
+
+test: lint
+	$(PYTEST) $(ALL)
+
+lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
-	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+
+# All tests three times, while other processes keep every core busy.
+test-busy: $(READY)
+	for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do yes > /dev/null & busy="$$busy $$!"; done; \
+	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) $(ALL) || exit 1; done
+
+# Takes hours: long forms of tests that kill runs, fill memory or draw examples; make test has a short form of each.
+stress: test-busy
+	$(BIN)/python -m tests.kills --rows 2000 --kills 20
+	$(BIN)/python -m tests.kills --rows 2000 --kills 20 --engine ray
+	$(BIN)/python -m benchmarks.batch engines --rows 600
+	$(BIN)/python -m benchmarks.batch memory --rows 1000000
+	$(PYTEST) --dist worksteal -m hypothesis --hypothesis-profile thorough
 
 .PHONY: docs
 docs: $(READY)  # make docs PAGE=README.md makes one page
@@ -35,4 +60,4 @@ $(READY): pyproject.toml constraints.txt
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) build dist outputs .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist outputs .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,14 +1,20 @@
-"""What many tests share: the embedded pair, loaded once, and small models made on the spot."""
+"""Fixtures that many test files share: the embedded pair, loaded once per process, and small models made on the spot.
+
+Also decides which tests `make check` leaves out, and keeps the user's environment out of all of them.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
+import hypothesis
 import pytest
 import torch
 from transformers import (
@@ -27,39 +33,98 @@ from refdec.cli.main import main
 from refdec.lm.direction import Direction
 from refdec.lm.linear import Stored
 from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.pair import EMBEDDED, load_tokenizer
 from refdec.lm.protocol import LanguageModel
+from refdec.lm.tokens import Tokens
 from refdec.lm.transformers_lm import TransformersLM
 from refdec.train import recipe as recipes
 from tests.small_pair import make_small_pair
 
 TINY: dict[str, Any] = {"contexts": 6, "context_tokens": 8, "kept_contexts": 2, "samples": 4}
-"""Settings that take a second: for promises that hold whatever the settings."""
+"""Settings with which a text takes a second: for promises that hold whatever the settings."""
 
 TINY_OPTIONS = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
 Run = Callable[..., tuple[int, str, str]]
 
+# How long an example takes depends on what else the machine does. `make stress` draws other examples, and more.
+STEADY = hypothesis.settings(
+    deadline=None, derandomize=True, database=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.register_profile("steady", STEADY)
+hypothesis.settings.register_profile("thorough", STEADY, derandomize=False, max_examples=2000)
+hypothesis.settings.load_profile("steady")
+
+OUTSIDE = ("CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "REFDEC_DEBUG")
+"""Environment variables that change what commands print."""
+
+PROCESS_STARTERS = {"get_context", "ray_engine", "refdec_process", "subprocess", "torchrun"}
+"""Names that a test uses if it starts processes."""
+
+
+def pytest_configure() -> None:
+    for name in OUTSIDE:
+        os.environ.pop(name, None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that load the embedded pair or start processes, and run the files with such tests first.
+
+    These files take longest. Started last, one of them would run alone while the other cores are idle.
+    """
+    for item in items:
+        if isinstance(item, pytest.Function):
+            if {"pair", "int8_pair"} & set(item.fixturenames):
+                item.add_marker("weights")
+            fixtures = [fixture.func for defined in item._fixtureinfo.name2fixturedefs.values() for fixture in defined]
+            if any(PROCESS_STARTERS & set(_names_used(function, set())) for function in (item.function, *fixtures)):
+                item.add_marker("processes")
+    long = [{item.path for item in items if item.get_closest_marker(name)} for name in ("processes", "weights")]
+    items.sort(key=lambda item: [item.path not in paths for paths in long])
+
+
+def _names_used(function: Any, seen: set[Any]) -> Iterator[str]:
+    """All names in a function of the tests, and in the functions of the tests that it calls."""
+    if isinstance(function, FunctionType) and function.__module__.startswith("tests.") and function not in seen:
+        seen.add(function)
+        for name in _names_in(function.__code__):
+            yield name
+            yield from _names_used(function.__globals__.get(name), seen)
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names_in(constant)
+
 
 def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every preset of every task with the small settings that it has, and every size of a model that is trained."""
-    small = TINY | {"tokens": 8}  # a generation of infill
+    """Give every preset of every task tiny settings, and every size of a trained model tiny layers."""
+    small = TINY | {"tokens": 8}  # tokens: the length of a generation in infill
     for presets in PRESETS.values():
         for name, settings in list(presets.items()):
-            mine = {key: value for key, value in small.items() if key in settings.names()}
-            monkeypatch.setitem(presets, name, settings.replace(**mine))
+            changes = {key: value for key, value in small.items() if key in settings.names()}
+            monkeypatch.setitem(presets, name, settings.replace(**changes))
     for name, recipe in list(recipes.SIZES.items()):
         monkeypatch.setitem(recipes.SIZES, name, recipe.replace(layers=1, width=32, heads=2, inner=64))
 
 
 @pytest.fixture(scope="session")
 def pair() -> Pair:
-    """In float32, so that what is computed fast can be held against what is computed plainly."""
+    """The embedded pair in float32, to compare fast computations with plain ones."""
     return load_pair(device="cpu", precision="float32")
 
 
 @pytest.fixture(scope="session")
 def int8_pair() -> Pair:
-    """As people have it on a CPU, and in half the time: for promises that hold in any precision."""
+    """The embedded pair as a CPU runs it by default, twice as fast: for promises that hold in any precision."""
     return load_pair(device="cpu", precision="int8")
+
+
+@pytest.fixture(scope="session")
+def tokens() -> Tokens:
+    """The tokenizer of the embedded pair, without its weights."""
+    return Tokens(load_tokenizer(EMBEDDED), start=0)
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +138,7 @@ def int8_reflector(int8_pair: Pair) -> Reflector:
 
 
 def our_engine(model: LlamaForCausalLM, direction: Direction, start: int = 0, precision: str = "float32") -> LlamaLM:
-    """The same weights, run by ourselves."""
+    """Run the weights of a transformers model in refdec's own engine."""
     shape = LlamaShape.of(model.config.to_dict())
     assert shape is not None
     stored = {name: Stored(tensor) for name, tensor in model.state_dict().items()}
@@ -81,22 +146,22 @@ def our_engine(model: LlamaForCausalLM, direction: Direction, start: int = 0, pr
 
 
 @pytest.fixture(scope="session", params=["our engine", "transformers"])
-def untrained(request: pytest.FixtureRequest, pair: Pair) -> Reflector:
-    """The real tokenizer with small models that know nothing: for identities that hold whatever models say."""
+def untrained(request: pytest.FixtureRequest, tokens: Tokens) -> Reflector:
+    """The real tokenizer with small random models: for identities that hold whatever the models predict."""
     config = LlamaConfig(
-        vocab_size=pair.tokens.vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
+        vocab_size=tokens.vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
         num_attention_heads=2, max_position_embeddings=128, initializer_range=0.5, bos_token_id=0,
     )  # fmt: skip
     make: Callable[..., LanguageModel] = our_engine if request.param == "our engine" else TransformersLM
     with torch.random.fork_rng():
         torch.manual_seed(0)
         forward, backward = (make(LlamaForCausalLM(config).eval(), direction, 0) for direction in Direction)
-    return Reflector(Pair(forward, backward, pair.tokens, "untrained"))
+    return Reflector(Pair(forward, backward, tokens, "untrained"))
 
 
 @pytest.fixture(scope="session")
 def small_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a pair that takes milliseconds a row."""
+    """The directory of a pair that takes milliseconds per row."""
     return make_small_pair(tmp_path_factory.mktemp("models") / "small")
 
 
@@ -124,14 +189,14 @@ def command(
 
 @pytest.fixture
 def run(command: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call the command in this process, with the pair that is loaded already and settings that take a second."""
+    """Call the command in this process, with the loaded pair and tiny settings."""
     monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: int8_pair)
     make_presets_tiny(monkeypatch)
     return command
 
 
 def refusal(run: Run, *arguments: str, stdin: str = "") -> str:
-    """The one line that a command says where it is given something bad, which it must leave with exit code 2."""
+    """The single line that a command prints when it refuses its input, with exit code 2."""
     code, out, err = run(*arguments, stdin=stdin)
     assert code == 2
     assert out == ""
@@ -141,8 +206,8 @@ def refusal(run: Run, *arguments: str, stdin: str = "") -> str:
     return message[0]
 
 
-def refdec_process(*arguments: str, stdin: bytes | None = None, timeout: float = 120) -> tuple[int, str, str]:
-    """The installed command in a process of its own."""
+def refdec_process(*arguments: str, stdin: bytes | None = None, timeout: float = 600) -> tuple[int, str, str]:
+    """Run the command in a process of its own."""
     command = [sys.executable, "-m", "refdec", *arguments]
     done = subprocess.run(command, input=stdin, capture_output=True, timeout=timeout)
     return done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -150,7 +215,7 @@ def refdec_process(*arguments: str, stdin: bytes | None = None, timeout: float =
 
 @dataclass(frozen=True)
 class Tiny:
-    """An untrained transformer as it is, and behind the protocol."""
+    """An untrained transformer, and the same behind the protocol `LanguageModel`."""
 
     model: PreTrainedModel
     lm: LanguageModel
@@ -181,7 +246,7 @@ TINY_MODELS: dict[str, Callable[[], Tiny]] = {
     ),
     "llama": lambda: _theirs(_llama(num_key_value_heads=2)),
     "gpt2": lambda: _theirs(_gpt2(), Direction.BACKWARD),
-    # Its logits are the products divided by a number, so they are features themselves.
+    # Granite divides its logits by a constant, so the logits themselves serve as features.
     "granite": lambda: _theirs(GraniteForCausalLM(GraniteConfig(**SIZES, logits_scaling=3.0)).eval()),
 }
 
@@ -196,7 +261,7 @@ def _theirs(model: PreTrainedModel, direction: Direction = Direction.FORWARD) ->
 
 @pytest.fixture(scope="session", params=TINY_MODELS)
 def tiny(request: pytest.FixtureRequest) -> Tiny:
-    """Its numbers mean nothing, but caching must not change them."""
+    """A model with random weights: its numbers mean nothing, but caching must not change them."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return TINY_MODELS[request.param]()

@@ -1,4 +1,4 @@
-"""The files that examples in help texts and pages name, with a few rows each."""
+"""The input files that the examples in help texts and pages use, with a few rows each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILES = {
 
 
 def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflector) -> None:
-    """Those that the examples name."""
+    """Write those of the files that the examples name."""
     named = " ".join(examples)
     for name, content in FILES.items():
         if name in named:

@@ -1,6 +1,6 @@
 """A pair small enough to be trained on the spot: two layers, 400 tokens, a few dozen sentences read in both directions.
 
-What it says is hardly English, but it says it in a millisecond, and differently for every text.
+It writes hardly any English, but writes it in milliseconds, and differently for every text.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ SENTENCES = [
 ] + [PROBE]
 
 SMALL_SETTINGS = ("--contexts=3", "--context-tokens=6", "--kept-contexts=2")
-"""Options of any task that make a row a matter of milliseconds."""
+"""Options of any task with which a row takes milliseconds."""
 
 
 def make_small_pair(home: Path, steps: int = 120) -> Path:
-    """A directory that load_pair takes."""
+    """Train a pair and save it in a directory that `load_pair` accepts."""
     tokenizer = Tokenizer(BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
@@ -56,7 +56,7 @@ def _train(direction: Direction, ids: list[int], steps: int) -> LlamaForCausalLM
     )  # fmt: skip
     stream = torch.tensor(direction.arrange(ids))
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # more would only wait for each other
+    torch.set_num_threads(1)  # with matrices this small, more threads only wait for each other
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = LlamaForCausalLM(config)
@@ -72,5 +72,5 @@ def _train(direction: Direction, ids: list[int], steps: int) -> LlamaForCausalLM
 
 
 def small_texts(count: int) -> list[str]:
-    """So many texts for it, all different."""
+    """Texts in the vocabulary of the small pair, all different."""
     return [f"{SENTENCES[number % (len(SENTENCES) - 1)][:40]} {number}" for number in range(count)]

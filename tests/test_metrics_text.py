@@ -91,6 +91,7 @@ def test_rouge_of_words_and_of_pairs_of_words() -> None:
 
 
 @pytest.mark.skipif(bool(_why_no_meteor()), reason=_why_no_meteor() or "nothing is missing")
+@pytest.mark.processes
 def test_meteor_is_that_of_its_authors_program() -> None:
     # English parameters of METEOR 1.5: alpha 0.85, beta 0.2, gamma 0.6. Precision 1, recall 2/3, two matched words in
     # one chunk.
@@ -102,6 +103,7 @@ def test_meteor_is_that_of_its_authors_program() -> None:
 
 
 @pytest.mark.skipif(bool(_why_no_meteor()), reason=_why_no_meteor() or "nothing is missing")
+@pytest.mark.processes
 def test_meteor_of_the_programs_counts_is_its_score() -> None:
     texts, references = ["red house", "the cat sat"], [["nothing", "red house garden"], ["the cat sat"]]
     rows = meteor.meteor_statistics(texts, references)
@@ -133,6 +135,7 @@ def _stub_java(folder: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> Pa
     return seen
 
 
+@pytest.mark.processes
 def test_meteor_gets_one_line_a_text_and_as_many_references_everywhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -146,6 +149,7 @@ def test_meteor_gets_one_line_a_text_and_as_many_references_everywhere(
 
 
 @pytest.mark.parametrize("ending", ["sys.exit('no memory left')", "print('no memory left')"])
+@pytest.mark.processes
 def test_meteor_that_fails_says_what_the_program_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:

@@ -106,6 +106,7 @@ def test_loading_the_embedded_pair_does_without_transformers() -> None:
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
+@pytest.mark.weights
 def test_a_pair_says_in_which_precision_it_computes(precision: str) -> None:
     loaded = load_pair(device="cpu", precision=precision)
     assert loaded.precision == precision

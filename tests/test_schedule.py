@@ -190,7 +190,7 @@ def test_shared_work_that_was_left_half_done_is_begun_anew(tables: Pair) -> None
 
 
 def test_both_models_are_asked_at_the_same_time(tables: Pair) -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=600)
 
     def meet(model: LanguageModel, questions: Sequence[str]) -> Answering[list[Direction]]:
         yield

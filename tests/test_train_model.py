@@ -200,6 +200,7 @@ def test_a_token_sees_its_own_document_up_to_itself() -> None:
 
 
 @pytest.mark.parametrize("documents", [False, True])
+@pytest.mark.processes
 def test_the_compiler_takes_the_whole_model(documents: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Traced in one piece, loss and gradients; the traced graph is run as it is."""
     monkeypatch.setattr(home, "CPU_LOGITS", 20 * SMALL.vocabulary)
@@ -210,6 +211,7 @@ def test_the_compiler_takes_the_whole_model(documents: bool, monkeypatch: pytest
 @pytest.mark.skipif(
     shutil.which(os.environ.get("CXX", "g++")) is None, reason="torch.compile needs a C++ compiler, and none is here"
 )
+@pytest.mark.processes
 def test_a_compiled_model_computes_the_same() -> None:
     model = randomise(Llama(SHAPES["one layer"]))
     quickly: dict[str, Any] = {"cpp.simdlen": 1, "compile_threads": 1}  # a third of the time, for code that runs once
