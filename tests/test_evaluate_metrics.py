@@ -30,9 +30,9 @@ from transformers import (
 )
 
 from refdec.errors import InputError, ModelError, SettingsError
-from refdec.evaluate.metric import Metric, Outputs
-from refdec.evaluate.metrics import WholeMetric, metric
-from refdec.evaluate.statistics import draws, resampled, summary
+from refdec.evaluate.judging.metric import Metric, Outputs, WholeMetric
+from refdec.evaluate.judging.named_metrics import metric
+from refdec.evaluate.judging.statistics import draws, resampled, summary
 from refdec.metrics import bertscore, bleurt, meteor, similarity
 from refdec.metrics.bleu import corpus_bleu
 from refdec.metrics.diversity import distinct, self_bleu
@@ -246,7 +246,7 @@ COUNTED = [0.33520678036654417, 1.0, 0.0, 0.0, 0.3513261079108478]
 
 def test_meteor_of_counts_is_what_its_program_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meteor, "_run", lambda *_: COUNTS.strip())
-    monkeypatch.setattr("refdec.evaluate.metrics.check_meteor", lambda: None)
+    monkeypatch.setattr("refdec.evaluate.judging.named_metrics.check_meteor", lambda: None)
     found = _metric("meteor")
     statistics = found.statistics(Outputs(("",) * 5, ("",) * 5, (("",),) * 5))
     assert found.value(statistics) == pytest.approx([100 * value for value in COUNTED])

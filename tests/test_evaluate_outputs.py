@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate.outputs import OutputFile, matched, read_outputs
+from refdec.evaluate.experiments.outputs import OutputFile, matched, read_outputs
 from refdec.files import growing
 
 IDS = [f"row-{number}" for number in range(6)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from refdec.errors import SettingsError
-from refdec.evaluate.quoted import LEARNED_FROM, SOURCE, TABLES, quoted, quoted_rows
+from refdec.evaluate.reports.quoted import LEARNED_FROM, SOURCE, TABLES, quoted, quoted_rows
 
 QUORA, MORE = dict(quoted("quora")), dict(quoted("quora-more"))
 SETTINGS = ("RD Top", "RD 30", "RD 45")

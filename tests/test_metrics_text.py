@@ -21,7 +21,7 @@ from refdec.errors import InputError, ModelError, SettingsError
 from refdec.metrics import meteor
 from refdec.metrics.bleu import corpus_bleu, sentence_bleu
 from refdec.metrics.bootstrap import draws
-from refdec.metrics.chrf import sentence_chrf
+from refdec.metrics.by_sacrebleu import sentence_chrf
 from refdec.metrics.diversity import distinct, repeats_a_sentence, self_bleu
 from refdec.metrics.fleiss import fleiss_kappa
 from refdec.metrics.kendall import kendall_like, tau_interval, tau_significance

@@ -17,9 +17,9 @@ from tokenizers.pre_tokenizers import Split
 
 from refdec import Pair
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate import agreement as agreeing
-from refdec.evaluate import joints, stand_in
-from refdec.evaluate.agreement import (
+from refdec.evaluate.judging import agreement as agreeing
+from refdec.evaluate.judging import joints, stand_in
+from refdec.evaluate.judging.agreement import (
     agreement,
     area_under_curve,
     best_threshold,
@@ -29,11 +29,11 @@ from refdec.evaluate.agreement import (
     threshold_for,
     vote_agreement,
 )
-from refdec.evaluate.contrasts import CONTRASTS, different
-from refdec.evaluate.joints import weakest_joints
-from refdec.evaluate.metric import Metric, Outputs
-from refdec.evaluate.stand_in import QUORA, TWITTER, StandIn, Thresholds
-from refdec.evaluate.wording import different_words, plain, same_negation, same_numbers, written_alike
+from refdec.evaluate.judging.contrasts import CONTRASTS, different
+from refdec.evaluate.judging.joints import weakest_joints
+from refdec.evaluate.judging.metric import Metric, Outputs
+from refdec.evaluate.judging.stand_in import QUORA, TWITTER, StandIn, Thresholds
+from refdec.evaluate.judging.wording import different_words, plain, same_negation, same_numbers, written_alike
 from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
 from tests.table_model import TableModel, random_table

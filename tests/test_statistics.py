@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate.metric import Numbers, Outputs
-from refdec.evaluate.metrics import RowMetric, WholeMetric
-from refdec.evaluate.statistics import Figure, compare, draws, interval, resampled, summary
+from refdec.evaluate.judging.metric import Outputs, RowMetric, WholeMetric
+from refdec.evaluate.judging.statistics import Figure, compare, draws, interval, resampled, summary
 from refdec.metrics import bootstrap
+from refdec.metrics.bootstrap import Numbers
 
 
 def _lengths(outputs: Outputs) -> Numbers:

@@ -72,11 +72,11 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     Generation and scoring are separate: --no-report only generates, --no-generate only scores what is there, also on
     another machine. Outputs are never overwritten, and files of other settings are refused.
     """
-    from refdec.evaluate.data import SETS, data_folder
-    from refdec.evaluate.experiment import JUDGED, Bench
-    from refdec.evaluate.experiments import experiment, generate, run, write
-    from refdec.evaluate.metrics import check_metric
-    from refdec.evaluate.runs import Runs
+    from refdec.evaluate.experiments.bench import JUDGED, Bench
+    from refdec.evaluate.experiments.data import SETS, data_folder
+    from refdec.evaluate.experiments.named_experiments import experiment, generate, run, write
+    from refdec.evaluate.experiments.runs import Runs
+    from refdec.evaluate.judging.named_metrics import check_metric
 
     for name in experiments:
         experiment(name)
@@ -88,7 +88,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     if not (options["generate"] or options["report"]):
         raise SettingsError("With --no-generate and --no-report there is nothing to do. Leave one of them out.")
     data_folder(options["data"])
-    models = _Models(options)
+    models = _LazyModels(options)
     with Progress(options["quiet"]) as progress:
         bench = Bench(
             data=options["data"],
@@ -120,7 +120,7 @@ def _check_known(what: str, given: str | None, known: Iterable[str]) -> None:
         )
 
 
-class _Models:
+class _LazyModels:
     """The pair, loaded when it is first needed."""
 
     def __init__(self, options: dict[str, Any]) -> None:

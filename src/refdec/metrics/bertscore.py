@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from refdec.errors import InputError, SettingsError
-from refdec.metrics.own_weights import device, loading, named_model
+from refdec.metrics.user_models import device, loading, named_model
 
 TITLE = "BERTScore"
 MODEL = "REFDEC_BERTSCORE_MODEL"

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from refdec.errors import InputError, ModelError
-from refdec.metrics.own_weights import device, loading, named_model
+from refdec.metrics.user_models import device, loading, named_model
 
 TITLE = "BLEURT"
 MODEL = "REFDEC_BLEURT_MODEL"

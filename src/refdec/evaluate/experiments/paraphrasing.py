@@ -1,0 +1,254 @@
+"""Paraphrasing: the paper's tables for Quora and Twitter.
+
+Outputs of every system are chosen by the paper's protocol and measured on the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from refdec.errors import InputError
+from refdec.evaluate.experiments.bench import Bench, Need
+from refdec.evaluate.experiments.data import SETS, read_examples
+from refdec.evaluate.experiments.outputs import OutputRow
+from refdec.evaluate.experiments.runs import Rows
+from refdec.evaluate.experiments.scoreboard import Scoreboard
+from refdec.evaluate.experiments.selection import best, cutoff_for, is_ranked, novelty_at, top
+from refdec.evaluate.experiments.systems import GivenText, Reflective, Saved, System
+from refdec.evaluate.judging.metric import Outputs
+from refdec.evaluate.judging.stand_in import QUORA, TWITTER, Thresholds
+from refdec.evaluate.reports.quoted import SOURCE, quoted, quoted_rows
+from refdec.evaluate.reports.report import (
+    Examples,
+    Plot,
+    PlotPoint,
+    ReportColumn,
+    ReportRow,
+    ReportTable,
+    Section,
+    Series,
+)
+from refdec.settings import ParaphraseSettings
+
+METRICS = ("sari", "bleu", "meteor", "ter", "ibleu", "rouge1", "rouge2", "similarity", "all-three", "novelty")
+VERDICTS = ("fluent", "consistent", "novel", "all-three", "copied", "words", "distinct2")
+TARGETS = (30, 45)
+CURVE = (0, 10, 20, 30, 40, 50, 60, 70)
+"""Novelty cutoffs from which the curves are drawn."""
+
+USUAL = ("source", "reference", "rd", "rd:paper")
+SHOWN = 12
+TWITTER_ROWS = 1000
+
+
+def quora_rows(bench: Bench) -> tuple[Rows, Rows]:
+    """The rows of Quora that are reported, and those of dev, on which cutoffs are found."""
+    split = _split(bench, "quora", "test")
+    rows = rows_of(bench, "quora", split)
+    return rows, rows if split == "dev" else rows_of(bench, "quora", "dev")
+
+
+def twitter_rows(bench: Bench) -> tuple[Rows, Rows]:
+    """The first 1,000 paraphrases of Twitter, twice: it has no dev split, so cutoffs are found on themselves."""
+    rows = rows_of(bench, "twitter", _split(bench, "twitter", "test"), TWITTER_ROWS)
+    return rows, rows
+
+
+def compared_needs(bench: Bench, rows: tuple[Rows, Rows]) -> list[Need]:
+    return [(item, part) for item in bench.chosen(ParaphraseSettings, USUAL) for part in dict.fromkeys(rows)
+            if isinstance(item, Reflective)]  # fmt: skip
+
+
+def quora(bench: Bench) -> list[Section]:
+    """Table 1 of the paper: the Quora test split, cutoffs from dev."""
+    return _compared(bench, "Quora", *quora_rows(bench), ("quora", "quora-more"), QUORA)
+
+
+def twitter(bench: Bench) -> list[Section]:
+    """The Twitter URL test split."""
+    return _compared(bench, "Twitter", *twitter_rows(bench), ("twitter-more", "twitter"), TWITTER)
+
+
+def _compared(
+    bench: Bench, title: str, rows: Rows, tuned: Rows, tables: tuple[str, ...], thresholds: Thresholds
+) -> list[Section]:
+    systems = bench.chosen(ParaphraseSettings, USUAL)
+    said = {item.name: bench.runs.outputs(item, rows) for item in systems}
+    rows = rows.only(common(said, rows))
+    measured = Scoreboard(bench.named(METRICS, thresholds), len(rows.items), bench.resamples)
+    chosen: dict[str, list[str]] = {}  # system -> its rows in the table
+    cutoffs: list[str] = []
+    for item in systems:
+        mine = [said[item.name][key] for key in rows.ids]
+        if not is_ranked(mine):
+            measured.add(item.name, outputs_for(rows, [row["output"] for row in mine]))
+            chosen[item.name] = [item.name]
+            continue
+        other = mine if tuned is rows or tuned.place == rows.place else _tuning(bench, item, tuned)
+        chosen[item.name] = _choose(measured, item.name, rows, mine, other, cutoffs)
+        bench.used(item, rows, mine)
+    names = [name for mine in chosen.values() for name in mine]
+    ranked = {name: not isinstance(item, GivenText) for item in systems for name in chosen[item.name]}
+    own = [measured.row(name, ranked[name]) for name in names]
+    sections: list[Section] = [
+        _table(measured, f"{title}: {rows.place}", own, tables, cutoffs),
+        *_pairs(measured, title, systems, chosen),
+        *_curves(measured, title, systems, said, rows, tables),
+        examples(title, rows, measured, names),
+    ]
+    if bench.metrics:
+        return sections
+    more = Scoreboard(bench.named(VERDICTS, thresholds), len(rows.items), bench.resamples, outputs=measured.outputs)
+    sections.insert(1, _verdicts(more, title, names, ranked))
+    return sections
+
+
+def _choose(
+    measured: Scoreboard,
+    name: str,
+    rows: Rows,
+    mine: Sequence[OutputRow],
+    tuned: Sequence[OutputRow],
+    cutoffs: list[str],
+) -> list[str]:
+    """Add what a ranking system says by the paper's protocol, and return what the rows are called."""
+    found = {f"{name} Top": [top(row) for row in mine], name: [best(row) for row in mine]}
+    for target in TARGETS:
+        cutoff = cutoff_for(tuned, target)
+        if not cutoff:
+            cutoffs.append(f"{name} has Novelty {novelty_at(tuned, 0):.1f} without a cutoff, so it is its own {target}")
+            continue
+        cutoffs.append(f"{name} {target} has the cutoff {cutoff:.1f}")
+        found[f"{name} {target}"] = [best(row, cutoff) for row in mine]
+    for key, texts in found.items():
+        measured.add(key, outputs_for(rows, texts))
+    return list(found)
+
+
+def _tuning(bench: Bench, item: System, tuned: Rows) -> list[OutputRow]:
+    if isinstance(item, Saved):
+        raise InputError(
+            f"{item.path} holds ranked candidates, and cutoffs for them are found on {tuned.place}, for which it has "
+            "nothing. Give a file with one output a row."
+        )
+    return list(bench.runs.outputs(item, tuned).values())
+
+
+def _table(
+    measured: Scoreboard, title: str, own: Sequence[ReportRow], tables: tuple[str, ...], cutoffs: list[str]
+) -> ReportTable:
+    theirs = quoted_rows(*tables)
+    columns = list(measured.columns())
+    if any("human" in row.cells for row in theirs):
+        columns.insert(-1, ReportColumn("human", "Human %", "higher", 1))
+    note = (
+        "Top: the best-ranked candidate, copies included, as in the paper. Without a number: the best-ranked that is "
+        f"no copy, as `refdec paraphrase` gives it. Cutoffs: {'; '.join(cutoffs) or 'none'}. All three: the stand-in "
+        "for human judgement; Human: the paper's raters. Metrics of quoted rows may differ in detail from ours."
+    )
+    return ReportTable(title, tuple(columns), (*own, *theirs), measured.note(note))
+
+
+def _verdicts(measured: Scoreboard, title: str, names: Sequence[str], ranked: dict[str, bool]) -> ReportTable:
+    human = "quora-human" if title == "Quora" else "twitter-human"
+    theirs = tuple(
+        replace(row, cells={("all-three" if key == "overall" else key): cell for key, cell in row.cells.items()})
+        for row in quoted_rows(human)
+    )
+    note = "Quoted rows are the paper's raters; measured ones are the automatic stand-in, which is not the same."
+    own = [measured.row(name, ranked[name]) for name in names]
+    return ReportTable(f"{title}: the stand-in for human judgement", measured.columns(), (*own, *theirs), note)
+
+
+def _pairs(measured: Scoreboard, title: str, systems: Sequence[System], chosen: dict[str, list[str]]) -> list[Section]:
+    """The first of our systems against every other, each at the same place of the protocol."""
+    ours = [item.name for item in systems if isinstance(item, Reflective)]
+    if not ours:
+        return []
+    pairs = []
+    for name in chosen[ours[0]]:
+        suffix = name.removeprefix(ours[0])
+        pairs += [(name, other + suffix) for other in ours[1:] if other + suffix in chosen[other]]
+    pairs += [
+        (name, item.name)
+        for item in systems
+        if isinstance(item, Saved) and chosen[item.name] == [item.name]
+        for name in chosen[ours[0]]
+    ]
+    return [measured.comparison(f"{title}: differences", pairs)] if pairs else []
+
+
+def _curves(
+    measured: Scoreboard,
+    title: str,
+    systems: Sequence[System],
+    said: dict[str, dict[str, OutputRow]],
+    rows: Rows,
+    tables: tuple[str, ...],
+) -> list[Section]:
+    """Quality against Novelty, from the whole range of cutoffs."""
+    result: list[Section] = []
+    if "novelty" not in measured.metrics:
+        return result
+    for key in ("sari", "similarity"):
+        if key not in measured.metrics:
+            continue
+        series = []
+        for item in systems:
+            mine = [said[item.name][row] for row in rows.ids]
+            if is_ranked(mine):
+                texts = [tuple(best(row, cutoff) for row in mine) for cutoff in CURVE]
+                points = [measured.point(outputs_for(rows, each), "novelty", key) for each in dict.fromkeys(texts)]
+                series.append(Series(item.name, tuple(points)))
+            elif item.name != "source" and (item.name, key) != ("reference", "sari"):
+                point = measured.point(measured.outputs[item.name], "novelty", key, item.name)
+                series.append(Series(item.name, (point,), line=False))
+        theirs = [
+            (name, figures) for name, figures in quoted(tables[0]) if {key, "novelty"} <= figures.keys()
+            and name not in ("Source", "Reference")
+        ]  # fmt: skip
+        if theirs:
+            points = [PlotPoint(figures["novelty"], figures[key], label=name) for name, figures in theirs]
+            series.append(Series(SOURCE, tuple(points), quoted=True, line=False))
+        slug = f"{title.lower()}-{key}"
+        what = measured.metrics[key].title
+        result.append(Plot(slug, f"{title}: {what} against Novelty", "Novelty", what, tuple(series)))
+    return result
+
+
+def examples(title: str, rows: Rows, measured: Scoreboard, names: Sequence[str]) -> Examples:
+    shown = ["source", "reference", *(name for name in names if name not in ("source", "reference"))]
+    first = outputs_for(rows, [item.source for item in rows.items])
+    texts = {
+        "source": first.texts,
+        "reference": tuple(item.references[0] for item in rows.items),
+        **{name: outputs.texts for name, outputs in measured.outputs.items()},
+    }
+    count = min(SHOWN, len(rows.items))
+    lines = tuple(tuple(texts[name][number] for name in shown) for number in range(count))
+    return Examples(f"{title}: examples", tuple(shown), lines, f"The first {count} rows, as they come.")
+
+
+def rows_of(bench: Bench, name: str, split: str, most: int | None = None) -> Rows:
+    items = read_examples(bench.folder, name, split)[:most]
+    return Rows(f"{name}-{split}", items[: bench.limit], frozenset(item.id for item in items))
+
+
+def dev_rows(bench: Bench) -> Rows:
+    return rows_of(bench, "quora", _split(bench, "quora", "dev"))
+
+
+def _split(bench: Bench, name: str, usual: str) -> str:
+    return bench.split if bench.split in SETS[name].splits else usual
+
+
+def common(said: dict[str, dict[str, OutputRow]], rows: Rows) -> list[str]:
+    """The ids that all systems have outputs for."""
+    return [key for key in rows.ids if all(key in mine for mine in said.values())]
+
+
+def outputs_for(rows: Rows, texts: Sequence[str]) -> Outputs:
+    return Outputs(
+        tuple(item.source for item in rows.items), tuple(texts), tuple(tuple(item.references) for item in rows.items)
+    )

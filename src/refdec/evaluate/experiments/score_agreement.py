@@ -1,0 +1,171 @@
+"""The Reflective Score against people: rankings of translations (WMT18) and graded similarity (STS-B)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from refdec.errors import InputError, SettingsError
+from refdec.evaluate.experiments.bench import Bench, Need
+from refdec.evaluate.experiments.data import SETS, Graded, Segment, read_graded, read_segments
+from refdec.evaluate.experiments.outputs import OutputRow
+from refdec.evaluate.experiments.runs import Rows
+from refdec.evaluate.experiments.scoreboard import stars
+from refdec.evaluate.experiments.systems import GivenText, System
+from refdec.evaluate.reports.quoted import quoted_rows
+from refdec.evaluate.reports.report import Cell, ReportColumn, ReportRow, ReportTable, Section
+from refdec.metrics.by_sacrebleu import sentence_chrf
+from refdec.metrics.kendall import kendall_like, tau_interval, tau_significance
+from refdec.metrics.spearman import spearman, spearman_interval
+from refdec.settings import ScoreSettings
+
+PAIRS = ("cs-en", "de-en", "et-en")
+WMT18, STSB = "rd:translation", "rd:fast"
+CHRF = "chrF"
+Judged = list[list[tuple[float, float]]]
+"""Of each segment the scores of the better and of the worse translation of every judged pair."""
+
+
+def wmt18(bench: Bench) -> list[Section]:
+    """Segment level to English: the Kendall-like tau of WMT18, ties discordant, over people's relative ranking."""
+    pairs = _pairs(bench)
+    rows: dict[str, dict[str, Cell]] = {}
+    counts = []
+    for pair in pairs:
+        place = _segments(bench, pair)
+        found: dict[str, Judged] = {}
+        for item in _systems(bench, WMT18):
+            said = bench.runs.outputs(item, place)
+            place = place.only(list(said))
+            bench.used(item, place, said.values())
+            found |= {
+                name: _judged(place.items, scores) for name, scores in _parts(item.name, place.items, said).items()
+            }
+        found[CHRF] = _judged(place.items, _chrf(place.items))
+        counts.append(f"{pair} {sum(map(len, found[CHRF])):,} pairs of {len(place.items):,} segments")
+        for name, judged in found.items():
+            low, high = tau_interval(judged, bench.resamples)
+            mark = "" if name == CHRF else stars(tau_significance(judged, found[CHRF], bench.resamples))
+            value = kendall_like(pair for group in judged for pair in group)
+            rows.setdefault(name, {})[pair] = Cell(value, low, high, mark)
+    bench.provenance["metric tau"] = "(concordant - discordant) / all, ties discordant, 95 % over segments, seed 0"
+    bench.provenance["metric chrF"] = "sacrebleu, sentence level, beta 3"
+    columns = tuple(ReportColumn(pair, pair, "higher", 3) for pair in pairs)
+    own = tuple(ReportRow(name, cells, ranked=" alone" not in name) for name, cells in rows.items())
+    note = (
+        f"{'; '.join(counts)}. * better than chrF, p < 0.05; ** p < 0.01 (paired bootstrap over segments). The paper's "
+        "caption takes cs for Chinese; it is Czech."
+    )
+    return [ReportTable("WMT18: agreement with people", columns, (*own, *quoted_rows("wmt18")), note)]
+
+
+def stsb(bench: Bench) -> list[Section]:
+    """Spearman with graded similarity: the score either way round, and both added."""
+    place = _graded(bench)
+    lines = []
+    for item in _systems(bench, STSB):
+        said = bench.runs.outputs(item, place)
+        mine = place.only(list(said))
+        bench.used(item, place, said.values())
+        forms = _forms({key: said[key] for key in mine.ids})
+        grades = [pair.grade for pair in mine.items if isinstance(pair, Graded)]
+        for form, values in forms.items():
+            low, high = spearman_interval(values, grades, bench.resamples)
+            lines.append(ReportRow(f"{item.name}, {form}", {"spearman": Cell(spearman(values, grades), low, high)}))
+    bench.provenance["metric Spearman"] = "ties share ranks, 95 % over pairs, seed 0"
+    note = (
+        f"{len(mine.items):,} pairs of {place.place}. The scale of a score depends on its reference, so correlations "
+        "are of the share of the way from an unrelated text to the reference."
+    )
+    return [
+        ReportTable(
+            "STS-B: graded similarity", (ReportColumn("spearman", "Spearman", "higher", 3),), tuple(lines), note
+        )
+    ]
+
+
+def wmt18_needs(bench: Bench) -> list[Need]:
+    return [(item, _segments(bench, pair)) for item in _systems(bench, WMT18) for pair in _pairs(bench)]
+
+
+def stsb_needs(bench: Bench) -> list[Need]:
+    return [(item, _graded(bench)) for item in _systems(bench, STSB)]
+
+
+def _pairs(bench: Bench) -> tuple[str, ...]:
+    return (bench.split,) if bench.split in SETS["wmt18"].splits else PAIRS
+
+
+def _segments(bench: Bench, pair: str) -> Rows:
+    segments = read_segments(bench.folder, "wmt18", pair)
+    return Rows(f"wmt18-{pair}", segments[: bench.limit], frozenset(str(segment.id) for segment in segments))
+
+
+def _graded(bench: Bench) -> Rows:
+    split = bench.split if bench.split in SETS["stsb"].splits else "test"
+    pairs = read_graded(bench.folder, "stsb", split)
+    return Rows(f"stsb-{split}", pairs[: bench.limit], frozenset(pair.id for pair in pairs))
+
+
+def _systems(bench: Bench, usual: str) -> list[System]:
+    found = bench.chosen(ScoreSettings, (usual,))
+    for item in found:
+        if isinstance(item, GivenText):
+            raise SettingsError(f"{item.name!r} gives no scores. Name rd, rd:PRESET or a file of scores.")
+    return found
+
+
+def _parts(name: str, segments: Sequence[Segment], said: Mapping[str, OutputRow]) -> dict[str, list[dict[str, float]]]:
+    """The scores of each segment by system; where fluency is a part of them, both parts by themselves too."""
+    rows = [
+        {
+            system: (_number(said, str(segment.id), system, "score"), _number(said, str(segment.id), system, "fluency"))
+            for system in segment.translations
+        }
+        for segment in segments
+    ]
+    found = {name: [{system: score for system, (score, _) in row.items()} for row in rows]}
+    if any(fluency for row in rows for _, fluency in row.values()):
+        found[f"{name}, contexts alone"] = [
+            {system: score - fluency for system, (score, fluency) in row.items()} for row in rows
+        ]
+        found[f"{name}, fluency alone"] = [{system: fluency for system, (_, fluency) in row.items()} for row in rows]
+    return found
+
+
+def _number(said: Mapping[str, OutputRow], key: str, name: str, part: str) -> float:
+    """A part of the score of one text; fluency may be missing, the rest may not."""
+    row = said[key].get("scores", {}).get(name)
+    value = row.get(part, 0.0 if part == "fluency" else None) if isinstance(row, dict) else None
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"There is no {part} for row {key}, {name}, in the file of scores. Generate it again.")
+    return float(value)
+
+
+def _chrf(segments: Sequence[Segment]) -> list[dict[str, float]]:
+    texts = [text for segment in segments for text in segment.translations.values()]
+    references = [[segment.reference] for segment in segments for _ in segment.translations]
+    scores = iter(sentence_chrf(texts, references))
+    return [{system: next(scores) for system in segment.translations} for segment in segments]
+
+
+def _judged(segments: Sequence[Segment], scores: Sequence[Mapping[str, float]]) -> Judged:
+    return [
+        [(mine[better], mine[worse]) for better, worse in segment.judgements]
+        for segment, mine in zip(segments, scores, strict=True)
+    ]
+
+
+def _forms(rows: Mapping[str, OutputRow]) -> dict[str, list[float]]:
+    first, second = ([_share(rows, key, name) for key in rows] for name in ("first", "second"))
+    return {
+        "first sentence as reference": first,
+        "second sentence as reference": second,
+        "symmetric": [one + other for one, other in zip(first, second, strict=True)],
+    }
+
+
+def _share(rows: Mapping[str, OutputRow], key: str, name: str) -> float:
+    """0 for an unrelated text, 1 for the reference itself, not cut off."""
+    relative, span = (_number(rows, key, name, part) for part in ("relative", "span"))
+    return 1 + relative / max(span, 1e-6)
