@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import corpus_bleu as nltk_corpus_bleu
 from sacrebleu.metrics import BLEU, TER
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -403,3 +403,20 @@ def test_a_metric_without_its_model_says_what_to_set(
     monkeypatch.setenv(variable, str(tmp_path))
     with pytest.raises(ModelError, match=f"which {variable} names"):
         summary(metric(name), OUTPUTS)
+
+
+@pytest.mark.parametrize("name", ["bertscore", "bleurt", "similarity"])
+def test_pickled_weights_are_refused_until_they_are_converted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _bleurt(tmp_path, "bert")
+    for variable in (bertscore.MODEL, bleurt.MODEL):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setattr(similarity, "_directory", lambda: tmp_path)
+    safe, pickled = tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin"
+    torch.save(load_file(safe), pickled)
+    safe.unlink()
+    with pytest.raises(ModelError, match=r"pytorch_model\.bin.*reads no pickles.*save_file"):
+        summary(metric(name), OUTPUTS)
+    save_file(torch.load(pickled, weights_only=True), safe, metadata={"format": "pt"})
+    assert np.isfinite(summary(metric(name), OUTPUTS).value)

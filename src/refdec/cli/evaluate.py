@@ -74,7 +74,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     """
     from refdec.evaluate.experiments.bench import JUDGED, Bench
     from refdec.evaluate.experiments.data import SETS, data_folder
-    from refdec.evaluate.experiments.named_experiments import experiment, generate, run, write
+    from refdec.evaluate.experiments.named_experiments import check, experiment, generate, run, write
     from refdec.evaluate.experiments.runs import Runs
     from refdec.evaluate.judging.named_metrics import check_metric
 
@@ -97,8 +97,11 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
             ),
             device=models.device,
             pair=models.pair,
+            notice=progress.tell,
             **{name: options[name] for name in ("preset", "systems", "metrics", "split", "limit", "resamples")},
         )
+        if options["report"]:
+            check(bench, experiments)
         if options["generate"]:
             generate(bench, experiments)
         if not options["report"]:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from refdec.errors import InputError, SettingsError
-from refdec.metrics.user_models import device, loading, named_model
+from refdec.metrics.user_models import device, from_safetensors, loading, named_model
 
 TITLE = "BERTScore"
 MODEL = "REFDEC_BERTSCORE_MODEL"
@@ -95,4 +95,4 @@ def _encoder(name: str) -> tuple[Any, Any]:
     with loading(TITLE, MODEL, name):
         # The authors put a space before a text, where the tokens of a model know one.
         tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True)
-        return AutoModel.from_pretrained(name).eval().to(device()), tokenizer
+        return from_safetensors(AutoModel, name).eval().to(device()), tokenizer

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from refdec.errors import InputError, ModelError
-from refdec.metrics.user_models import device, loading, named_model
+from refdec.metrics.user_models import device, from_safetensors, loading, named_model
 
 TITLE = "BLEURT"
 MODEL = "REFDEC_BLEURT_MODEL"
@@ -65,7 +65,7 @@ def _judge(name: str) -> tuple[Any, Any]:
             kind = transformers.RemBertForSequenceClassification
             keys = {"^bleurt": "rembert", "embedding_projection": "embedding_hidden_mapping_in"}
             tokenizer = _sentence_piece(name)
-        model, report = kind.from_pretrained(name, config=config, key_mapping=keys, output_loading_info=True)
+        model, report = from_safetensors(kind, name, config=config, key_mapping=keys, output_loading_info=True)
         if report["missing_keys"]:  # they would be random numbers
             raise ValueError(f"it lacks weights that BLEURT has, such as {min(report['missing_keys'])}.")
         return model.eval().to(device()), tokenizer

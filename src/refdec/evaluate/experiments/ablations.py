@@ -8,40 +8,37 @@ from typing import Any
 
 from refdec.evaluate.experiments.bench import Bench, Need
 from refdec.evaluate.experiments.outputs import OutputRow
-from refdec.evaluate.experiments.paraphrasing import TARGETS, common, dev_rows, outputs_for
+from refdec.evaluate.experiments.paraphrasing import TARGETS, common, outputs_for
 from refdec.evaluate.experiments.scoreboard import Scoreboard
 from refdec.evaluate.experiments.selection import best, cutoff_for, top
 from refdec.evaluate.experiments.systems import Reflective
-from refdec.evaluate.reports.quoted import quoted, quoted_rows
+from refdec.evaluate.reports.quoted import quoted_rows
 from refdec.evaluate.reports.report import Plot, PlotPoint, ReportRow, ReportTable, Section, Series
 from refdec.settings import ParaphraseSettings
 
 CONTEXTS = (6, 20, 40, 80, 160, 320, 640, 1280)
 CUT = ("rd", "rd:paper")
+METRICS = ("sari", "bleu", "ter", "similarity", "novelty")
+CUTOFFS_METRICS = ("sari", "bleu", "similarity", "novelty")
 
 
 def contexts(bench: Bench) -> list[Section]:
     """How many contexts it takes: the paper's settings with 6 to 1,280 of them."""
-    rows = dev_rows(bench)
+    rows = bench.rows("quora", "dev")
     said = {count: bench.runs.outputs(_with_contexts(count), rows) for count in CONTEXTS}
     lines: list[ReportRow] = []
-    keys = ("sari", "bleu", "ter", "similarity", "novelty")
     for label, target in (("RD Top", None), ("RD", 0.0), *((f"RD {target}", float(target)) for target in TARGETS)):
         for count, mine in said.items():
             part = rows.only(list(mine))
-            measured = Scoreboard(bench.named(keys), len(part.items), bench.resamples)
+            measured = Scoreboard(bench.named(METRICS), len(part.items), bench.resamples)
             measured.add("", outputs_for(part, _at(list(mine.values()), target)))
             lines.append(
                 replace(measured.row("", ranked=False), name=f"{count} contexts, {len(mine):,} rows", group=label)
             )
-    theirs = tuple(
-        replace(row, name=f"{row.name}, {int(figures['contexts'])} contexts")
-        for row, (_, figures) in zip(quoted_rows("quora-contexts"), quoted("quora-contexts"), strict=True)
-    )
     columns = measured.columns()
     note = f"Settings of the paper but for the number of contexts, 6 kept; {rows.place}, cutoffs from the same rows."
-    common = rows.only([key for key in rows.ids if all(key in mine for mine in said.values())])
-    measured = Scoreboard(bench.named(("sari", "similarity", "novelty")), len(common.items), bench.resamples)
+    shared_rows = rows.only(common(said, rows))
+    measured = Scoreboard(bench.named(("sari", "similarity", "novelty")), len(shared_rows.items), bench.resamples)
     plots = []
     for key in measured.metrics:
         series = []
@@ -50,21 +47,21 @@ def contexts(bench: Bench) -> list[Section]:
                 continue
             points = []
             for count, mine in said.items():
-                texts = outputs_for(common, _at([mine[row] for row in common.ids], target))
+                texts = outputs_for(shared_rows, _at([mine[row] for row in shared_rows.ids], target))
                 cell = measured.cell(texts, key)
                 assert cell.value is not None
                 points.append(PlotPoint(count, cell.value, cell.low, cell.high))
             series.append(Series(label, tuple(points)))
         title = measured.metrics[key].title
-        shared = f"The {len(common.items):,} rows that all numbers of contexts have."
+        shared = f"The {len(shared_rows.items):,} rows that all numbers of contexts have."
         plots.append(
             Plot(f"contexts-{key}", f"{title} by contexts", "contexts", title, tuple(series), shared, log_x=True)
         )
-    return [ReportTable("How many contexts", columns, (*lines, *theirs), note), *plots]
+    return [ReportTable("How many contexts", columns, (*lines, *_quoted_contexts("quora-contexts")), note), *plots]
 
 
 def contexts_needs(bench: Bench) -> list[Need]:
-    return [(_with_contexts(count), dev_rows(bench)) for count in CONTEXTS]
+    return [(_with_contexts(count), bench.rows("quora", "dev")) for count in CONTEXTS]
 
 
 def _with_contexts(count: int) -> Reflective:
@@ -82,55 +79,51 @@ def _weighted() -> dict[str, Reflective]:
 
 
 def weights_needs(bench: Bench) -> list[Need]:
-    return [(item, dev_rows(bench)) for item in _weighted().values()]
+    return [(item, bench.rows("quora", "dev")) for item in _weighted().values()]
 
 
 def weights(bench: Bench) -> list[Section]:
     """Learned weights against equal ones, all contexts kept."""
-    rows = dev_rows(bench)
+    rows = bench.rows("quora", "dev")
     said = {name: bench.runs.outputs(item, rows) for name, item in _weighted().items()}
     rows = rows.only(common(said, rows))
-    measured = Scoreboard(
-        bench.named(("sari", "bleu", "ter", "similarity", "novelty")), len(rows.items), bench.resamples
-    )
+    measured = Scoreboard(bench.named(METRICS), len(rows.items), bench.resamples)
     for name, mine in said.items():
         measured.add(name, outputs_for(rows, [top(mine[key]) for key in rows.ids]))
-    theirs = tuple(
-        replace(
-            row,
-            name=f"{row.name}, {int(figures['contexts'])} contexts",
-        )
-        for row, (_, figures) in zip(quoted_rows("quora-weights"), quoted("quora-weights"), strict=True)
-    )
     own = [measured.row(name, ranked=False) for name in measured.outputs]
     pairs = [(f"{count} contexts, learned weights", f"{count} contexts, equal weights") for count in (6, 10)]
     note = measured.note(
         f"RD Top on {rows.place}. The last quoted row equals another row of the paper in every figure: a slip?"
     )
     return [
-        ReportTable("Learned weights", measured.columns(), (*own, *theirs), note),
+        ReportTable("Learned weights", measured.columns(), (*own, *_quoted_contexts("quora-weights")), note),
         measured.comparison("Learned weights: differences", pairs),
     ]
 
 
 def cutoffs_needs(bench: Bench) -> list[Need]:
-    return [(item, dev_rows(bench)) for item in bench.chosen(ParaphraseSettings, CUT)]
+    return [(item, bench.rows("quora", "dev")) for item in bench.chosen(ParaphraseSettings, CUT)]
 
 
 def cutoffs(bench: Bench) -> list[Section]:
     """What each Novelty cutoff gives on dev, where cutoffs are found."""
-    rows = dev_rows(bench)
+    rows = bench.rows("quora", "dev")
     lines = []
     for item in bench.chosen(ParaphraseSettings, CUT):
         found = bench.runs.outputs(item, rows)
         part = rows.only(list(found))
-        measured = Scoreboard(bench.named(("sari", "bleu", "similarity", "novelty")), len(part.items), bench.resamples)
+        measured = Scoreboard(bench.named(CUTOFFS_METRICS), len(part.items), bench.resamples)
         for target in (0.0, *map(float, TARGETS)):
             mine = list(found.values())
             cutoff = cutoff_for(mine, target) if target else 0.0
             measured.add("", outputs_for(part, [best(row, cutoff) for row in mine]))
             lines.append(replace(measured.row("", ranked=False), name=f"{item.name}, cutoff {cutoff:.1f}"))
     return [ReportTable(f"Cutoffs on {rows.place}", measured.columns(), tuple(lines), measured.note())]
+
+
+def _quoted_contexts(table: str) -> list[ReportRow]:
+    """Rows of the paper, each named by its number of contexts."""
+    return [replace(row, name=f"{row.name}, {row.cells['contexts'].value:.0f} contexts") for row in quoted_rows(table)]
 
 
 def _at(rows: Sequence[OutputRow], target: float | None) -> list[str]:

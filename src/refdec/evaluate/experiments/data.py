@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.experiments.lines import Line, find_file, keyed, read_lines
@@ -165,6 +166,19 @@ def read_segments(folder: Path, name: str, split: str) -> list[Segment]:
         Segment(key, references[key], {system: said[key, system] for pair in pairs for system in pair}, tuple(pairs))
         for key, pairs in sorted(judged.items())
     ]
+
+
+READERS: dict[Kind, Callable[[Path, str, str], Sequence[Any]]] = {
+    Example: read_examples,
+    StoryGap: read_gaps,
+    Graded: read_graded,
+    Segment: read_segments,
+}
+
+
+def read_rows(folder: Path, name: str, split: str) -> Sequence[Any]:
+    """The rows of a data set, of the kind that it has."""
+    return READERS[find_set(name).kind](folder, name, split)
 
 
 def _id(line: Line) -> str:

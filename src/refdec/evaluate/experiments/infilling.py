@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 import refdec
 from refdec.evaluate.experiments.bench import Bench, Need
-from refdec.evaluate.experiments.data import SETS, StoryGap, read_gaps
+from refdec.evaluate.experiments.data import StoryGap
 from refdec.evaluate.experiments.lines import find_file
 from refdec.evaluate.experiments.outputs import OutputRow
+from refdec.evaluate.experiments.paraphrasing import common
 from refdec.evaluate.experiments.runs import Rows
 from refdec.evaluate.experiments.scoreboard import Scoreboard
 from refdec.evaluate.experiments.systems import GivenText, Reflective, System
@@ -34,9 +34,10 @@ BETWEEN = " ___ "
 
 def anlg(bench: Bench) -> list[Section]:
     """Abductive infilling, against all references of each gap."""
-    rows, systems = _rows(bench), _systems(bench)
+    rows = bench.rows("anlg", "dev")
+    systems = _systems(bench, rows)
     said = {item.name: bench.runs.outputs(item, rows) for item in systems}
-    rows = rows.only([key for key in rows.ids if all(key in mine for mine in said.values())])
+    rows = rows.only(common(said, rows))
     metrics = bench.named(METRICS) | {
         "copies": _share("copies %", partial(_said_of, _copies)),
         "repeats": _share("repeats %", partial(_said_of, _repeats)),
@@ -66,26 +67,15 @@ def anlg(bench: Bench) -> list[Section]:
 
 
 def anlg_needs(bench: Bench) -> list[Need]:
-    return [(item, _rows(bench)) for item in _systems(bench) if isinstance(item, Reflective)]
+    rows = bench.rows("anlg", "dev")
+    return [(item, rows) for item in _systems(bench, rows) if isinstance(item, Reflective)]
 
 
-def _rows(bench: Bench) -> Rows:
-    items = read_gaps(bench.folder, "anlg", _split(bench))
-    return Rows(f"anlg-{_split(bench)}", items[: bench.limit], frozenset(item.id for item in items))
-
-
-def _systems(bench: Bench) -> list[System]:
-    return bench.chosen(InfillSettings, ("reference", "rd:paper", *_published(bench.folder, _split(bench))))
-
-
-def _split(bench: Bench) -> str:
-    return bench.split if bench.split in SETS["anlg"].splits else "dev"
-
-
-def _published(folder: Path, split: str) -> list[str]:
-    """The supervised outputs that come with the test split."""
-    path = folder / "anlg" / "outputs" / "GRF_supervised.jsonl"
-    return [str(path)] if split == "test" and find_file(path) is not None else []
+def _systems(bench: Bench, rows: Rows) -> list[System]:
+    """The usual ones have the supervised outputs that come with the test split."""
+    path = bench.folder / "anlg" / "outputs" / "GRF_supervised.jsonl"
+    published = [str(path)] if rows.place == "anlg-test" and find_file(path) is not None else []
+    return bench.chosen(InfillSettings, ("reference", "rd:paper", *published))
 
 
 def _differences(measured: Scoreboard, names: Sequence[str]) -> list[Section]:

@@ -10,39 +10,31 @@ import torch
 
 import refdec
 from refdec.errors import SettingsError
-from refdec.evaluate.experiments.ablations import (
-    contexts,
-    contexts_needs,
-    cutoffs,
-    cutoffs_needs,
-    weights,
-    weights_needs,
-)
-from refdec.evaluate.experiments.bench import Bench, Experiment
-from refdec.evaluate.experiments.infilling import anlg, anlg_needs
-from refdec.evaluate.experiments.paraphrasing import compared_needs, quora, quora_rows, twitter, twitter_rows
-from refdec.evaluate.experiments.score_agreement import stsb, stsb_needs, wmt18, wmt18_needs
-from refdec.evaluate.experiments.trust import confidence, confidence_needs, no_needs, stand_in
-from refdec.evaluate.experiments.upsa import upsa, upsa_needs
+from refdec.evaluate.experiments import ablations, infilling, paraphrasing, score_agreement, trust, upsa
+from refdec.evaluate.experiments.bench import JUDGED, Bench, Experiment, check_experiments
 from refdec.evaluate.reports.as_html import html
 from refdec.evaluate.reports.as_markdown import markdown
-from refdec.evaluate.reports.plots import pictures
+from refdec.evaluate.reports.plots import check_plots, pictures
 from refdec.evaluate.reports.report import Examples, Report, Section
 from refdec.files.whole import write_whole
+from refdec.metrics.by_sacrebleu import scorer
+from refdec.metrics.similarity import check_similarity
 from refdec.settings import did_you_mean
 
+COMPARED = (*paraphrasing.METRICS, *paraphrasing.VERDICTS)
+
 EXPERIMENTS = {
-    "quora": Experiment(lambda bench: compared_needs(bench, quora_rows(bench)), quora),
-    "twitter": Experiment(lambda bench: compared_needs(bench, twitter_rows(bench)), twitter),
-    "upsa": Experiment(upsa_needs, upsa),
-    "contexts": Experiment(contexts_needs, contexts),
-    "weights": Experiment(weights_needs, weights),
-    "cutoffs": Experiment(cutoffs_needs, cutoffs),
-    "anlg": Experiment(anlg_needs, anlg),
-    "wmt18": Experiment(wmt18_needs, wmt18),
-    "stsb": Experiment(stsb_needs, stsb),
-    "stand-in": Experiment(no_needs, stand_in),
-    "confidence": Experiment(confidence_needs, confidence),
+    "quora": Experiment(paraphrasing.quora, paraphrasing.quora_needs, COMPARED, (check_plots,)),
+    "twitter": Experiment(paraphrasing.twitter, paraphrasing.twitter_needs, COMPARED, (check_plots,)),
+    "upsa": Experiment(upsa.upsa, upsa.upsa_needs, upsa.METRICS),
+    "contexts": Experiment(ablations.contexts, ablations.contexts_needs, ablations.METRICS, (check_plots,)),
+    "weights": Experiment(ablations.weights, ablations.weights_needs, ablations.METRICS),
+    "cutoffs": Experiment(ablations.cutoffs, ablations.cutoffs_needs, ablations.CUTOFFS_METRICS),
+    "anlg": Experiment(infilling.anlg, infilling.anlg_needs, infilling.METRICS),
+    "wmt18": Experiment(score_agreement.wmt18, score_agreement.wmt18_needs, checks=(lambda: scorer("CHRF"),)),
+    "stsb": Experiment(score_agreement.stsb, score_agreement.stsb_needs),
+    "stand-in": Experiment(trust.stand_in, metrics=JUDGED, checks=(check_similarity,)),
+    "confidence": Experiment(trust.confidence, trust.confidence_needs, checks=(check_similarity, check_plots)),
 }
 
 PICTURES = "pictures"
@@ -54,6 +46,11 @@ def experiment(name: str) -> Experiment:
             f"There is no experiment {name!r}{did_you_mean(name, EXPERIMENTS)}. Experiments: {', '.join(EXPERIMENTS)}."
         )
     return EXPERIMENTS[name]
+
+
+def check(bench: Bench, names: Sequence[str]) -> None:
+    """Refuse experiments whose reports could not be computed here, before anything is generated."""
+    check_experiments(bench, map(experiment, names))
 
 
 def generate(bench: Bench, names: Sequence[str]) -> None:

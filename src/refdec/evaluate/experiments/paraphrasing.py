@@ -5,12 +5,11 @@ Outputs of every system are chosen by the paper's protocol and measured on the s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from refdec.errors import InputError
 from refdec.evaluate.experiments.bench import Bench, Need
-from refdec.evaluate.experiments.data import SETS, read_examples
 from refdec.evaluate.experiments.outputs import OutputRow
 from refdec.evaluate.experiments.runs import Rows
 from refdec.evaluate.experiments.scoreboard import Scoreboard
@@ -44,20 +43,27 @@ TWITTER_ROWS = 1000
 
 def quora_rows(bench: Bench) -> tuple[Rows, Rows]:
     """The rows of Quora that are reported, and those of dev, on which cutoffs are found."""
-    split = _split(bench, "quora", "test")
-    rows = rows_of(bench, "quora", split)
-    return rows, rows if split == "dev" else rows_of(bench, "quora", "dev")
+    rows, dev = bench.rows("quora", "test"), bench.split_rows("quora", "dev")
+    return rows, rows if rows.place == dev.place else dev
 
 
 def twitter_rows(bench: Bench) -> tuple[Rows, Rows]:
     """The first 1,000 paraphrases of Twitter, twice: it has no dev split, so cutoffs are found on themselves."""
-    rows = rows_of(bench, "twitter", _split(bench, "twitter", "test"), TWITTER_ROWS)
+    rows = bench.rows("twitter", "test", TWITTER_ROWS)
     return rows, rows
 
 
-def compared_needs(bench: Bench, rows: tuple[Rows, Rows]) -> list[Need]:
-    return [(item, part) for item in bench.chosen(ParaphraseSettings, USUAL) for part in dict.fromkeys(rows)
-            if isinstance(item, Reflective)]  # fmt: skip
+def quora_needs(bench: Bench) -> list[Need]:
+    return _compared_needs(bench, quora_rows(bench))
+
+
+def twitter_needs(bench: Bench) -> list[Need]:
+    return _compared_needs(bench, twitter_rows(bench))
+
+
+def _compared_needs(bench: Bench, rows: tuple[Rows, Rows]) -> list[Need]:
+    systems = [item for item in bench.chosen(ParaphraseSettings, USUAL) if isinstance(item, Reflective)]
+    return [(item, part) for item in systems for part in dict.fromkeys(rows)]
 
 
 def quora(bench: Bench) -> list[Section]:
@@ -151,14 +157,14 @@ def _table(
 
 
 def _verdicts(measured: Scoreboard, title: str, names: Sequence[str], ranked: dict[str, bool]) -> ReportTable:
-    human = "quora-human" if title == "Quora" else "twitter-human"
-    theirs = tuple(
-        replace(row, cells={("all-three" if key == "overall" else key): cell for key, cell in row.cells.items()})
-        for row in quoted_rows(human)
-    )
     note = "Quoted rows are the paper's raters; measured ones are the automatic stand-in, which is not the same."
     own = [measured.row(name, ranked[name]) for name in names]
-    return ReportTable(f"{title}: the stand-in for human judgement", measured.columns(), (*own, *theirs), note)
+    return ReportTable(
+        f"{title}: the stand-in for human judgement",
+        measured.columns(),
+        (*own, *quoted_rows(f"{title.lower()}-human")),
+        note,
+    )
 
 
 def _pairs(measured: Scoreboard, title: str, systems: Sequence[System], chosen: dict[str, list[str]]) -> list[Section]:
@@ -230,20 +236,7 @@ def examples(title: str, rows: Rows, measured: Scoreboard, names: Sequence[str])
     return Examples(f"{title}: examples", tuple(shown), lines, f"The first {count} rows, as they come.")
 
 
-def rows_of(bench: Bench, name: str, split: str, most: int | None = None) -> Rows:
-    items = read_examples(bench.folder, name, split)[:most]
-    return Rows(f"{name}-{split}", items[: bench.limit], frozenset(item.id for item in items))
-
-
-def dev_rows(bench: Bench) -> Rows:
-    return rows_of(bench, "quora", _split(bench, "quora", "dev"))
-
-
-def _split(bench: Bench, name: str, usual: str) -> str:
-    return bench.split if bench.split in SETS[name].splits else usual
-
-
-def common(said: dict[str, dict[str, OutputRow]], rows: Rows) -> list[str]:
+def common(said: Mapping[Any, Mapping[str, OutputRow]], rows: Rows) -> list[str]:
     """The ids that all systems have outputs for."""
     return [key for key in rows.ids if all(key in mine for mine in said.values())]
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping, Sequence
 
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.experiments.bench import Bench, Need
-from refdec.evaluate.experiments.data import SETS, Graded, Segment, read_graded, read_segments
+from refdec.evaluate.experiments.data import SETS, Graded, Segment
 from refdec.evaluate.experiments.outputs import OutputRow
-from refdec.evaluate.experiments.runs import Rows
-from refdec.evaluate.experiments.scoreboard import stars
+from refdec.evaluate.experiments.scoreboard import legend, stars
 from refdec.evaluate.experiments.systems import GivenText, System
 from refdec.evaluate.reports.quoted import quoted_rows
 from refdec.evaluate.reports.report import Cell, ReportColumn, ReportRow, ReportTable, Section
@@ -31,8 +31,9 @@ def wmt18(bench: Bench) -> list[Section]:
     pairs = _pairs(bench)
     rows: dict[str, dict[str, Cell]] = {}
     counts = []
+    fewest = sys.maxsize  # segments of a language pair
     for pair in pairs:
-        place = _segments(bench, pair)
+        place = bench.split_rows("wmt18", pair)
         found: dict[str, Judged] = {}
         for item in _systems(bench, WMT18):
             said = bench.runs.outputs(item, place)
@@ -42,26 +43,25 @@ def wmt18(bench: Bench) -> list[Section]:
                 name: _judged(place.items, scores) for name, scores in _parts(item.name, place.items, said).items()
             }
         found[CHRF] = _judged(place.items, _chrf(place.items))
+        fewest = min(fewest, len(place.items))
         counts.append(f"{pair} {sum(map(len, found[CHRF])):,} pairs of {len(place.items):,} segments")
         for name, judged in found.items():
             low, high = tau_interval(judged, bench.resamples)
-            mark = "" if name == CHRF else stars(tau_significance(judged, found[CHRF], bench.resamples))
+            mark = "" if name == CHRF else stars(tau_significance(judged, found[CHRF], bench.resamples), len(judged))
             value = kendall_like(pair for group in judged for pair in group)
             rows.setdefault(name, {})[pair] = Cell(value, low, high, mark)
     bench.provenance["metric tau"] = "(concordant - discordant) / all, ties discordant, 95 % over segments, seed 0"
     bench.provenance["metric chrF"] = "sacrebleu, sentence level, beta 3"
     columns = tuple(ReportColumn(pair, pair, "higher", 3) for pair in pairs)
     own = tuple(ReportRow(name, cells, ranked=" alone" not in name) for name, cells in rows.items())
-    note = (
-        f"{'; '.join(counts)}. * better than chrF, p < 0.05; ** p < 0.01 (paired bootstrap over segments). The paper's "
-        "caption takes cs for Chinese; it is Czech."
-    )
+    marks = legend("* better than chrF, p < 0.05; ** p < 0.01 (paired bootstrap over segments).", fewest)
+    note = f"{'; '.join(counts)}. {marks} The paper's caption takes cs for Chinese; it is Czech."
     return [ReportTable("WMT18: agreement with people", columns, (*own, *quoted_rows("wmt18")), note)]
 
 
 def stsb(bench: Bench) -> list[Section]:
     """Spearman with graded similarity: the score either way round, and both added."""
-    place = _graded(bench)
+    place = bench.rows("stsb", "test")
     lines = []
     for item in _systems(bench, STSB):
         said = bench.runs.outputs(item, place)
@@ -85,26 +85,15 @@ def stsb(bench: Bench) -> list[Section]:
 
 
 def wmt18_needs(bench: Bench) -> list[Need]:
-    return [(item, _segments(bench, pair)) for item in _systems(bench, WMT18) for pair in _pairs(bench)]
+    return [(item, bench.split_rows("wmt18", pair)) for item in _systems(bench, WMT18) for pair in _pairs(bench)]
 
 
 def stsb_needs(bench: Bench) -> list[Need]:
-    return [(item, _graded(bench)) for item in _systems(bench, STSB)]
+    return [(item, bench.rows("stsb", "test")) for item in _systems(bench, STSB)]
 
 
 def _pairs(bench: Bench) -> tuple[str, ...]:
     return (bench.split,) if bench.split in SETS["wmt18"].splits else PAIRS
-
-
-def _segments(bench: Bench, pair: str) -> Rows:
-    segments = read_segments(bench.folder, "wmt18", pair)
-    return Rows(f"wmt18-{pair}", segments[: bench.limit], frozenset(str(segment.id) for segment in segments))
-
-
-def _graded(bench: Bench) -> Rows:
-    split = bench.split if bench.split in SETS["stsb"].splits else "test"
-    pairs = read_graded(bench.folder, "stsb", split)
-    return Rows(f"stsb-{split}", pairs[: bench.limit], frozenset(pair.id for pair in pairs))
 
 
 def _systems(bench: Bench, usual: str) -> list[System]:

@@ -13,6 +13,9 @@ from refdec.evaluate.judging.statistics import Comparison, Draws, compare, draws
 from refdec.evaluate.reports.report import Cell, PlotPoint, ReportColumn, ReportRow, ReportTable
 from refdec.metrics.bootstrap import Numbers
 
+LEAST_ROWS = 20
+"""Rows below which systems are not tested for a difference."""
+
 INTERVALS = "Intervals are the middle 95 % of {} bootstrap resamples of the {:,} rows, the same for all."
 
 
@@ -71,27 +74,34 @@ class Scoreboard:
         one, other = (self.statistics(self.outputs[name], key) for name in (first, second))
         return compare(metric, one, other, self.drawn)
 
-    def comparison(self, title: str, pairs: Sequence[tuple[str, str]], note: str = "") -> ReportTable:
-        """First less second for every metric that can be resampled, marked where it is beyond chance."""
+    def comparison(self, title: str, pairs: Sequence[tuple[str, str]]) -> ReportTable:
+        """First less second for every metric that can be resampled, marked where the difference is significant."""
         keys = [key for key, metric in self.metrics.items() if not isinstance(metric, WholeMetric)]
         rows = []
         for first, second in pairs:
             cells = {}
             for key in keys:
-                found = self.compare(first, second, key)
-                cells[key] = Cell(found.difference, found.low, found.high, stars(found.p))
+                compared = self.compare(first, second, key)
+                cells[key] = Cell(compared.difference, compared.low, compared.high, stars(compared.p, self.rows))
             rows.append(ReportRow(f"{first} less {second}", cells, ranked=False))
         columns = tuple(column for column in self.columns() if column.key in keys)
-        legend = "Paired bootstrap, two-sided: * p < 0.05, ** p < 0.01."
-        return ReportTable(title, columns, tuple(rows), f"{note} {legend}".strip())
+        note = legend("Paired bootstrap, two-sided: * p < 0.05, ** p < 0.01.", self.rows)
+        return ReportTable(title, columns, tuple(rows), note)
 
     def note(self, more: str = "") -> str:
         return f"{INTERVALS.format(f'{self.resamples:,}', self.rows)} {more}".strip()
 
-    def signatures(self) -> list[tuple[str, str]]:
-        return [(metric.title, metric.signature) for metric in self.metrics.values()]
+
+def stars(p: float, rows: int) -> str:
+    """The mark of a significant difference; none on too few rows."""
+    return "" if rows < LEAST_ROWS else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
-def stars(p: float) -> str:
-    """How a difference beyond chance is marked."""
-    return "**" if p < 0.01 else "*" if p < 0.05 else ""
+def legend(marks: str, rows: int) -> str:
+    """What stars mean, or why there are none."""
+    if rows >= LEAST_ROWS:
+        return marks
+    return (
+        f"No test of significance on {rows} rows: it takes at least {LEAST_ROWS}, for resamples of fewer rows are so "
+        "much alike that chance looks significant."
+    )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from refdec.errors import InputError
 from refdec.evaluate.experiments.bench import JUDGED, Bench, Need
-from refdec.evaluate.experiments.data import SETS, read_examples, read_votes
+from refdec.evaluate.experiments.data import read_examples, read_votes
 from refdec.evaluate.experiments.fit_confidence import JUDGES, Assessment, assess, gather
 from refdec.evaluate.experiments.outputs import OutputRow
-from refdec.evaluate.experiments.runs import Rows
 from refdec.evaluate.experiments.scoreboard import Scoreboard
 from refdec.evaluate.experiments.systems import Reflective
 from refdec.evaluate.judging.agreement import Pairs, agreement, consistency, non_pairs, vote_agreement
@@ -74,9 +74,7 @@ def confidence(bench: Bench) -> list[Section]:
 
 
 def confidence_needs(bench: Bench) -> list[Need]:
-    split = bench.split if bench.split in SETS["quora"].splits else "test"
-    examples = read_examples(bench.folder, "quora", split)
-    rows = Rows(f"quora-{split}", examples[: bench.limit], frozenset(example.id for example in examples))
+    rows = bench.rows("quora", "test")
     return [
         (item, rows) for item in bench.chosen(ParaphraseSettings, ("rd", "rd:paper")) if isinstance(item, Reflective)
     ]
@@ -100,10 +98,6 @@ def stand_in(bench: Bench) -> list[Section]:
         for split in ("dev", "test")
     }
     return [_agreement(bench, pairs), _votes(bench), _rates(bench, pairs["Quora test"]), _contrasts()]
-
-
-def no_needs(_: Bench) -> list[Need]:
-    return []
 
 
 FIGURES = ("balanced_accuracy", "precision", "recall", "f1", "kappa", "auc")
@@ -152,13 +146,7 @@ def _rates(bench: Bench, pairs: list[tuple[str, str]]) -> ReportTable:
     outputs = Outputs(tuple(a for a, _ in mine), tuple(b for _, b in mine), tuple((b,) for _, b in mine))
     measured = Scoreboard(bench.named(JUDGED, QUORA), len(mine), bench.resamples)
     measured.add("reference, Quora test", outputs)
-    theirs = tuple(
-        ReportRow(
-            row.name, {"all-three" if key == "overall" else key: cell for key, cell in row.cells.items()}, quoted=True
-        )
-        for row in quoted_rows("quora-human")
-        if row.name in ("Reference", "UPSA")
-    )
+    theirs = tuple(replace(row, group="") for row in quoted_rows("quora-human") if row.name in ("Reference", "UPSA"))
     own = tuple(measured.row(name, ranked=False) for name in measured.outputs)
     note = measured.note("UPSA's outputs are measured by the experiment upsa.")
     return ReportTable("Stand-in: rates", measured.columns(), (*own, *theirs), note)

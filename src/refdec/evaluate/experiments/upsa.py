@@ -15,6 +15,7 @@ from refdec.evaluate.reports.report import ReportTable, Section
 from refdec.settings import ParaphraseSettings
 
 UPSA_ROWS = 1000
+METRICS = ("sari", "bleu", "similarity", "reference-similarity", *JUDGED, "novelty")
 
 
 def upsa(bench: Bench) -> list[Section]:
@@ -47,11 +48,7 @@ def _against_upsa(bench: Bench, marked: Rows, theirs: dict[str, str]) -> list[Se
     found = bench.runs.outputs(ours, rows)
     rows = rows.only(list(found))
     mine = [found[key] for key in rows.ids]
-    measured = Scoreboard(
-        bench.named(("sari", "bleu", "similarity", "reference-similarity", *JUDGED, "novelty")),
-        len(rows.items),
-        bench.resamples,
-    )  # fmt: skip
+    measured = Scoreboard(bench.named(METRICS), len(rows.items), bench.resamples)
     other = outputs_for(rows, [theirs[key] + "?" for key in rows.ids])
     target = measured.cell(other, "novelty").value
     assert target is not None

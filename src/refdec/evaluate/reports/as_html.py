@@ -206,7 +206,7 @@ def _spans(spans: Sequence[prose.Span]) -> str:
 
 
 def changes(source: str, text: str) -> Iterator[tuple[str, bool]]:
-    """The text in pieces, each with whether the source lacks it there. Case does not count; a run of new words is one piece."""
+    """The text in pieces, each with whether the source lacks it there. Case does not count."""
     given, said = _compared_words(source), _compared_words(text)
     matcher = SequenceMatcher(None, [key for key, _ in given], [key for key, _ in said], autojunk=False)
     kept = {place for match in matcher.get_matching_blocks() for place in range(match.b, match.b + match.size)}

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from refdec.errors import ModelError
 from refdec.evaluate.reports.labels import place_labels
 from refdec.evaluate.reports.report import Plot, PlotPoint, Report, Series
+from refdec.metrics.packages import require
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,6 +61,11 @@ LOOK: dict[str, Any] = {
 }
 PAGE_FONT = "var(--sans)"
 FILE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+
+
+def check_plots() -> None:
+    """Refuses where matplotlib is missing, before anything is drawn."""
+    require("Plots", "matplotlib", verb="need")
 
 
 def pictures(report: Report) -> dict[str, str]:
@@ -107,10 +112,9 @@ def _clean(text: str) -> str:
 
 
 def _drawn(plot: Plot) -> str:
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise ModelError("Plots need a package that is not installed: pip install 'refdec[evaluate]'.") from None
+    check_plots()
+    import matplotlib as mpl
+
     file = io.StringIO()
     parameters: Any = mpl.rcParams
     with mpl.rc_context(), warnings.catch_warnings():

@@ -69,7 +69,7 @@ TABLES: dict[str, Quoted] = {
     ),
     # Table "combined_human", its Quora half: the share of outputs that raters found so. "novel" is theirs, not BLEU's.
     "quora-human": _table(
-        "fluent consistent novel overall",
+        "fluent consistent novel all-three",
         """
         Reference 98.7 78.3 94.0 71.7
         PG-IL     95.9 79.9 51.0 29.4
@@ -88,7 +88,7 @@ TABLES: dict[str, Quoted] = {
     ),
     # Table "combined_human", its Twitter half. RD Top has a Novelty above 30 there, so it is RD 30 too.
     "twitter-human": _table(
-        "fluent consistent novel overall",
+        "fluent consistent novel all-three",
         """
         Reference 91.7 58.7 95.3 51.3
         MT        99.0 90.0 80.9 70.9
