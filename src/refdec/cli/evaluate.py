@@ -72,11 +72,12 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     Generation and scoring are separate: --no-report only generates, --no-generate only scores what is there, also on
     another machine. Outputs are never overwritten, and files of other settings are refused.
     """
-    from refdec.evaluate.experiments.bench import JUDGED, Bench
+    from refdec.evaluate.experiments.bench import Bench
     from refdec.evaluate.experiments.data import SETS, data_folder
     from refdec.evaluate.experiments.named_experiments import check, experiment, generate, run, write
     from refdec.evaluate.experiments.runs import Runs
     from refdec.evaluate.judging.named_metrics import check_metric
+    from refdec.evaluate.judging.stand_in import JUDGED
 
     for name in experiments:
         experiment(name)

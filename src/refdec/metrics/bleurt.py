@@ -29,8 +29,8 @@ def bleurt_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]
     if not all(references):
         raise InputError("BLEURT needs at least one reference for each text.")
     pairs = [(other, text) for text, group in zip(candidates, references, strict=True) for other in group]
-    found = iter([score for start in range(0, len(pairs), BATCH) for score in _scores(pairs[start : start + BATCH])])
-    return [max(next(found) for _ in group) for group in references]
+    scores = iter([score for start in range(0, len(pairs), BATCH) for score in _scores(pairs[start : start + BATCH])])
+    return [max(next(scores) for _ in group) for group in references]
 
 
 def bleurt_model() -> str:
@@ -42,8 +42,8 @@ def bleurt_model() -> str:
 def _scores(pairs: Sequence[tuple[str, str]]) -> list[float]:
     model, tokenizer = _judge(bleurt_model())
     most = min(MAXIMUM_TOKENS, model.config.max_position_embeddings)
-    given, said = [other for other, _ in pairs], [text for _, text in pairs]
-    batch = tokenizer(given, said, padding=True, truncation=True, max_length=most, return_tensors="pt")
+    references, texts = [other for other, _ in pairs], [text for _, text in pairs]
+    batch = tokenizer(references, texts, padding=True, truncation=True, max_length=most, return_tensors="pt")
     return [float(value) for value in model(**batch.to(model.device)).logits[:, 0]]
 
 

@@ -18,16 +18,6 @@ def check_rouge() -> None:
     require("ROUGE", "rouge_score", "rouge-score")
 
 
-def rouge_l(candidate: str, references: Sequence[str], stem: bool = False) -> float:
-    return corpus_rouge_l([candidate], [references], stem)
-
-
-def corpus_rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]], stem: bool = False) -> float:
-    """Mean ROUGE-L F1, words compared as they stand, or by their Porter stems."""
-    scores = rouge_rows(candidates, references, "rougeL", stem)
-    return sum(scores) / len(scores)
-
-
 def rouge_rows(
     candidates: Sequence[str], references: Sequence[Sequence[str]], kind: str = "rougeL", stem: bool = False
 ) -> list[float]:

@@ -14,11 +14,6 @@ from refdec.text.words import ngrams, words
 Counts = Counter[tuple[str, ...]]
 
 
-def corpus_sari(sources: Sequence[str], candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    scores = [sari(*row) for row in zip(sources, candidates, references, strict=True)]
-    return sum(scores) / len(scores)
-
-
 def sari(source: str, candidate: str, references: Sequence[str]) -> float:
     source_words, candidate_words = words(source), words(candidate)
     reference_words = [words(reference) for reference in references]

@@ -41,15 +41,15 @@ def check_similarity() -> None:
 
 def embed(texts: Sequence[str]) -> torch.Tensor:
     """Unit vectors, (texts, 384). What was embedded once is remembered: systems share sources, and many outputs."""
-    known = _known(str(_directory()))
-    new = sorted(set(texts) - known.keys(), key=lambda text: (len(text), text))  # of like length: little is padded
-    if len(known) + len(new) > REMEMBERED:
-        known.clear()
+    remembered = _known(str(_directory()))
+    new = sorted(set(texts) - remembered.keys(), key=lambda text: (len(text), text))  # of like length: little is padded
+    if len(remembered) + len(new) > REMEMBERED:
+        remembered.clear()
         new = sorted(set(texts), key=lambda text: (len(text), text))
     for start in range(0, len(new), BATCH):
         part = new[start : start + BATCH]
-        known.update(zip(part, _vectors(part), strict=True))
-    return torch.stack([known[text] for text in texts])
+        remembered.update(zip(part, _vectors(part), strict=True))
+    return torch.stack([remembered[text] for text in texts])
 
 
 @torch.inference_mode()

@@ -25,34 +25,34 @@ CUTOFFS_METRICS = ("sari", "bleu", "similarity", "novelty")
 def contexts(bench: Bench) -> list[Section]:
     """How many contexts it takes: the paper's settings with 6 to 1,280 of them."""
     rows = bench.rows("quora", "dev")
-    said = {count: bench.runs.outputs(_with_contexts(count), rows) for count in CONTEXTS}
+    outputs = {count: bench.runs.outputs(_with_contexts(count), rows) for count in CONTEXTS}
     lines: list[ReportRow] = []
     for label, target in (("RD Top", None), ("RD", 0.0), *((f"RD {target}", float(target)) for target in TARGETS)):
-        for count, mine in said.items():
-            part = rows.only(list(mine))
-            measured = Scoreboard(bench.named(METRICS), len(part.items), bench.resamples)
-            measured.add("", outputs_for(part, _at(list(mine.values()), target)))
+        for count, by_id in outputs.items():
+            part = rows.only(list(by_id))
+            board = Scoreboard(bench.named(METRICS), len(part.items), bench.resamples)
+            board.add("", outputs_for(part, _at(list(by_id.values()), target)))
             lines.append(
-                replace(measured.row("", ranked=False), name=f"{count} contexts, {len(mine):,} rows", group=label)
+                replace(board.row("", ranked=False), name=f"{count} contexts, {len(by_id):,} rows", group=label)
             )
-    columns = measured.columns()
+    columns = board.columns()
     note = f"Settings of the paper but for the number of contexts, 6 kept; {rows.place}, cutoffs from the same rows."
-    shared_rows = rows.only(common(said, rows))
-    measured = Scoreboard(bench.named(("sari", "similarity", "novelty")), len(shared_rows.items), bench.resamples)
+    shared_rows = rows.only(common(outputs, rows))
+    board = Scoreboard(bench.named(("sari", "similarity", "novelty")), len(shared_rows.items), bench.resamples)
     plots = []
-    for key in measured.metrics:
+    for key in board.metrics:
         series = []
         for label, target in (("best, no copy", 0.0), *((f"RD {target}", float(target)) for target in TARGETS)):
             if key == "novelty" and target:
                 continue
             points = []
-            for count, mine in said.items():
-                texts = outputs_for(shared_rows, _at([mine[row] for row in shared_rows.ids], target))
-                cell = measured.cell(texts, key)
+            for count, by_id in outputs.items():
+                texts = outputs_for(shared_rows, _at([by_id[row] for row in shared_rows.ids], target))
+                cell = board.cell(texts, key)
                 assert cell.value is not None
                 points.append(PlotPoint(count, cell.value, cell.low, cell.high))
             series.append(Series(label, tuple(points)))
-        title = measured.metrics[key].title
+        title = board.metrics[key].title
         shared = f"The {len(shared_rows.items):,} rows that all numbers of contexts have."
         plots.append(
             Plot(f"contexts-{key}", f"{title} by contexts", "contexts", title, tuple(series), shared, log_x=True)
@@ -85,19 +85,19 @@ def weights_needs(bench: Bench) -> list[Need]:
 def weights(bench: Bench) -> list[Section]:
     """Learned weights against equal ones, all contexts kept."""
     rows = bench.rows("quora", "dev")
-    said = {name: bench.runs.outputs(item, rows) for name, item in _weighted().items()}
-    rows = rows.only(common(said, rows))
-    measured = Scoreboard(bench.named(METRICS), len(rows.items), bench.resamples)
-    for name, mine in said.items():
-        measured.add(name, outputs_for(rows, [top(mine[key]) for key in rows.ids]))
-    own = [measured.row(name, ranked=False) for name in measured.outputs]
+    outputs = {name: bench.runs.outputs(item, rows) for name, item in _weighted().items()}
+    rows = rows.only(common(outputs, rows))
+    board = Scoreboard(bench.named(METRICS), len(rows.items), bench.resamples)
+    for name, by_id in outputs.items():
+        board.add(name, outputs_for(rows, [top(by_id[key]) for key in rows.ids]))
+    measured_rows = [board.row(name, ranked=False) for name in board.outputs]
     pairs = [(f"{count} contexts, learned weights", f"{count} contexts, equal weights") for count in (6, 10)]
-    note = measured.note(
+    note = board.note(
         f"RD Top on {rows.place}. The last quoted row equals another row of the paper in every figure: a slip?"
     )
     return [
-        ReportTable("Learned weights", measured.columns(), (*own, *_quoted_contexts("quora-weights")), note),
-        measured.comparison("Learned weights: differences", pairs),
+        ReportTable("Learned weights", board.columns(), (*measured_rows, *_quoted_contexts("quora-weights")), note),
+        board.comparison("Learned weights: differences", pairs),
     ]
 
 
@@ -110,15 +110,15 @@ def cutoffs(bench: Bench) -> list[Section]:
     rows = bench.rows("quora", "dev")
     lines = []
     for item in bench.chosen(ParaphraseSettings, CUT):
-        found = bench.runs.outputs(item, rows)
-        part = rows.only(list(found))
-        measured = Scoreboard(bench.named(CUTOFFS_METRICS), len(part.items), bench.resamples)
+        outputs = bench.runs.outputs(item, rows)
+        part = rows.only(list(outputs))
+        board = Scoreboard(bench.named(CUTOFFS_METRICS), len(part.items), bench.resamples)
         for target in (0.0, *map(float, TARGETS)):
-            mine = list(found.values())
-            cutoff = cutoff_for(mine, target) if target else 0.0
-            measured.add("", outputs_for(part, [best(row, cutoff) for row in mine]))
-            lines.append(replace(measured.row("", ranked=False), name=f"{item.name}, cutoff {cutoff:.1f}"))
-    return [ReportTable(f"Cutoffs on {rows.place}", measured.columns(), tuple(lines), measured.note())]
+            system_rows = list(outputs.values())
+            cutoff = cutoff_for(system_rows, target) if target else 0.0
+            board.add("", outputs_for(part, [best(row, cutoff) for row in system_rows]))
+            lines.append(replace(board.row("", ranked=False), name=f"{item.name}, cutoff {cutoff:.1f}"))
+    return [ReportTable(f"Cutoffs on {rows.place}", board.columns(), tuple(lines), board.note())]
 
 
 def _quoted_contexts(table: str) -> list[ReportRow]:

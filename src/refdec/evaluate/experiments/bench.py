@@ -17,15 +17,12 @@ from refdec.evaluate.experiments.runs import Rows, Runs
 from refdec.evaluate.experiments.systems import System, system
 from refdec.evaluate.judging.metric import AnyMetric
 from refdec.evaluate.judging.named_metrics import metric
-from refdec.evaluate.judging.stand_in import QUORA, StandIn, Thresholds
+from refdec.evaluate.judging.stand_in import JUDGED, QUORA, StandIn, Thresholds
 from refdec.evaluate.reports.report import Section
 from refdec.lm.pair import Pair
 from refdec.metrics.packages import INSTALL, MissingPackageError
 from refdec.metrics.similarity import check_similarity
 from refdec.settings import PRESETS, FingerprintSettings, default_preset
-
-JUDGED = ("fluent", "consistent", "novel", "all-three")
-"""Metrics that are verdicts of the stand-in for people."""
 
 
 @dataclass

@@ -101,12 +101,12 @@ def data_folder(given: Path | None) -> Path:
 
 def find_set(name: str, kind: Kind | None = None) -> DataSet:
     """A set by its name, among those with this kind of rows."""
-    known = [key for key, found in SETS.items() if kind in (None, found.kind)]
-    if name in known:
+    names = [key for key, found in SETS.items() if kind in (None, found.kind)]
+    if name in names:
         return SETS[name]
     if name in SETS:
-        raise SettingsError(f"The data set {name!r} is for another task. Sets for this one: {', '.join(known)}.")
-    raise SettingsError(f"There is no data set {name!r}{did_you_mean(name, known)}. Sets: {', '.join(known)}.")
+        raise SettingsError(f"The data set {name!r} is for another task. Sets for this one: {', '.join(names)}.")
+    raise SettingsError(f"There is no data set {name!r}{did_you_mean(name, names)}. Sets: {', '.join(names)}.")
 
 
 def read_examples(folder: Path, name: str, split: str) -> list[Example]:
@@ -153,17 +153,17 @@ def read_segments(folder: Path, name: str, split: str) -> list[Segment]:
     files = [_file(folder, f"{place}/{part}.jsonl") for part in ("segments", "translations", "darr")]
     segments, translations, judgements = map(read_lines, files)
     references = {key: _printable(line, "reference") for key, line in keyed(segments, _segment)}
-    said = {key: _printable(line, "translation") for key, line in keyed(translations, _translation)}
+    texts = {key: _printable(line, "translation") for key, line in keyed(translations, _translation)}
     judged: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for (key, *systems), line in keyed(judgements, _judgement):
         if key not in references:
             raise line.wrong(f"{files[0].name} has no segment {key}.")
         for system in systems:
-            if (key, system) not in said:
+            if (key, system) not in texts:
                 raise line.wrong(f"{files[1].name} has no translation of segment {key} by {system}.")
         judged[key].append((line.text("better"), line.text("worse")))
     return [
-        Segment(key, references[key], {system: said[key, system] for pair in pairs for system in pair}, tuple(pairs))
+        Segment(key, references[key], {system: texts[key, system] for pair in pairs for system in pair}, tuple(pairs))
         for key, pairs in sorted(judged.items())
     ]
 
@@ -219,10 +219,10 @@ def _split(name: str, splits: dict[str, str], split: str) -> str:
 
 
 def _file(folder: Path, place: str) -> Path:
-    found = find_file(folder / place)
-    if found is None:
+    path = find_file(folder / place)
+    if path is None:
         raise InputError(f"There is no file {folder / place}. docs/data.md says where it comes from.")
-    return found
+    return path
 
 
 QUORA_FILES = ("quora/dev.jsonl", "quora/test.jsonl", "quora-train/train.jsonl", "quora-upsa/test.jsonl")

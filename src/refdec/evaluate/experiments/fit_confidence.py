@@ -93,8 +93,8 @@ class Fitted:
     low: Numbers
     high: Numbers
 
-    def confidences(self, found: Numbers) -> Numbers:
-        seen = np.clip(found, self.low, self.high)
+    def confidences(self, features: Numbers) -> Numbers:
+        seen = np.clip(features, self.low, self.high)
         return _logistic(self.intercept + seen @ self.coefficients)
 
 
@@ -133,7 +133,7 @@ class Assessment:
 
 def gather(files: Iterable[Iterable[OutputRow]], judge: Judge, most: int | None = None) -> JudgedCandidates:
     """The candidates in files of outputs; with `most`, so many of each source only, which is less to judge."""
-    found: list[tuple[float, ...]] = []
+    rows_of_features: list[tuple[float, ...]] = []
     sources: list[str] = []
     texts: list[str] = []
     places: list[int] = []
@@ -141,16 +141,16 @@ def gather(files: Iterable[Iterable[OutputRow]], judge: Judge, most: int | None 
     for number, rows in enumerate(files):
         for row in rows:
             ranked = _ranked(row)
-            said = [item.text for item in ranked if not item.copy][:most]
-            found += features(row["source"], ranked, settings_of(row))[:most]
-            sources += [row["source"]] * len(said)
-            texts += said
-            places += range(1, len(said) + 1)
-            origins += [number] * len(said)
+            texts_here = [item.text for item in ranked if not item.copy][:most]
+            rows_of_features += features(row["source"], ranked, settings_of(row))[:most]
+            sources += [row["source"]] * len(texts_here)
+            texts += texts_here
+            places += range(1, len(texts_here) + 1)
+            origins += [number] * len(texts_here)
     if not texts:
         raise InputError("The files of outputs hold no candidate that is not a copy. Give files with results.")
     return JudgedCandidates(
-        features=np.array(found, dtype=np.float64),
+        features=np.array(rows_of_features, dtype=np.float64),
         kept=judge.verdicts(sources, texts),
         place=np.array(places, dtype=np.float64),
         fold=np.array([zlib.crc32(source.encode()) % FOLDS for source in sources]),
@@ -170,13 +170,17 @@ def settings_of(row: OutputRow) -> ParaphraseSettings:
     )
 
 
-def fit(found: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -> Fitted:
+def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -> Fitted:
     """The coefficients that make the judge's verdicts most likely, from the chosen candidates, by default all.
 
     The candidate at place k counts 1/k: what ranks high is what people see, and it must be right about that.
     """
-    chosen = np.ones(len(found.kept), dtype=bool) if chosen is None else chosen
-    given, kept, weights = found.features[chosen], found.kept[chosen].astype(np.float64), 1 / found.place[chosen]
+    chosen = np.ones(len(candidates.kept), dtype=bool) if chosen is None else chosen
+    given, kept, weights = (
+        candidates.features[chosen],
+        candidates.kept[chosen].astype(np.float64),
+        1 / candidates.place[chosen],
+    )
     if kept.min() == kept.max():
         how_many = "all" if kept.max() else "none"
         raise InputError(
@@ -191,14 +195,14 @@ def fit(found: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -> Fit
     return Fitted(float(solution[0] - coefficients @ mean), coefficients, given.min(0), given.max(0))
 
 
-def cross_validated(found: JudgedCandidates) -> Numbers:
+def cross_validated(candidates: JudgedCandidates) -> Numbers:
     """The confidence of each candidate, by coefficients fitted to other sources."""
-    confidences = np.empty(len(found.kept))
-    for fold in np.unique(found.fold):
-        here = found.fold == fold
+    confidences = np.empty(len(candidates.kept))
+    for fold in np.unique(candidates.fold):
+        here = candidates.fold == fold
         if here.all():
             raise InputError("Cross-validation needs more sources. Give larger files of outputs.")
-        confidences[here] = fit(found, ~here).confidences(found.features[here])
+        confidences[here] = fit(candidates, ~here).confidences(candidates.features[here])
     return confidences
 
 
@@ -235,11 +239,13 @@ def calibrate(
     Assessed are the best-ranked results, since those are what users see: of all files, and of each by its name.
     """
     pair = _pair(files)
-    found = gather(files.values(), judge, most)
-    fitted = fit(found)
-    confidences = cross_validated(found)
-    chosen = {"all": found.best} | {name: found.best & (found.file == n) for n, name in enumerate(files)}
-    assessments = {name: assess(found.kept[here], confidences[here]) for name, here in chosen.items() if here.any()}
+    candidates = gather(files.values(), judge, most)
+    fitted = fit(candidates)
+    confidences = cross_validated(candidates)
+    chosen = {"all": candidates.best} | {name: candidates.best & (candidates.file == n) for n, name in enumerate(files)}
+    assessments = {
+        name: assess(candidates.kept[here], confidences[here]) for name, here in chosen.items() if here.any()
+    }
     content = {
         "judge": judge.name,
         "threshold": judge.threshold,
@@ -253,7 +259,7 @@ def calibrate(
             {
                 "signature": next(iter(rows))["signature"],
                 "sources": len(rows),
-                "candidates": int((found.file == number).sum()),
+                "candidates": int((candidates.file == number).sum()),
             }
             for number, rows in enumerate(files.values())
         ],
@@ -262,21 +268,21 @@ def calibrate(
     return pair, content, assessments
 
 
-def summary(found: Assessment) -> dict[str, Any]:
+def summary(assessment: Assessment) -> dict[str, Any]:
     """The figures of an assessment without its bands, rounded as they are worth it."""
     return {
-        "results": found.count,
-        "kept": round(found.kept, 3),
-        "auc": None if found.auc is None else round(found.auc, 3),
-        "calibration_error": round(found.error, 3),
-        "precision_at_yield": {f"{item.share:.0%}": round(item.precision, 3) for item in found.accepted},
+        "results": assessment.count,
+        "kept": round(assessment.kept, 3),
+        "auc": None if assessment.auc is None else round(assessment.auc, 3),
+        "calibration_error": round(assessment.error, 3),
+        "precision_at_yield": {f"{item.share:.0%}": round(item.precision, 3) for item in assessment.accepted},
     }
 
 
 def store(path: Path, pair: str, content: dict[str, Any]) -> None:
     """Put the calibration of a pair beside those of others."""
-    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    write_whole(path, json.dumps(known | {pair: content}, indent=2, ensure_ascii=False) + "\n")
+    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    write_whole(path, json.dumps(stored | {pair: content}, indent=2, ensure_ascii=False) + "\n")
 
 
 def _ranked(row: OutputRow) -> list[Paraphrase]:
@@ -317,9 +323,9 @@ def _newton(design: Numbers, kept: Numbers, weights: Numbers) -> Numbers:
     solution = np.zeros(design.shape[1])
     solution[0] = np.log((weights @ kept + 0.5) / (weights @ (1 - kept) + 0.5))  # as if no feature told anything
     for _ in range(STEPS):
-        found = _logistic(design @ solution)
-        slope = design.T @ (weights * (kept - found)) - ridge @ solution
-        curvature = (design.T * (weights * found * (1 - found))) @ design + ridge
+        predicted = _logistic(design @ solution)
+        slope = design.T @ (weights * (kept - predicted)) - ridge @ solution
+        curvature = (design.T * (weights * predicted * (1 - predicted))) @ design + ridge
         step = np.linalg.solve(curvature, slope)
         solution = solution + step
         if np.abs(step).max() < CONVERGED:
@@ -367,8 +373,8 @@ def main(files: tuple[Path, ...], to: Path, name: str, threshold: float | None, 
     except RefdecError as error:
         raise click.ClickException(str(error)) from None
     click.echo(f"{pair}: {json.dumps({'intercept': content['intercept'], **content['coefficients']})}")
-    for file, found in assessments.items():
-        click.echo(f"{file:16} {json.dumps(summary(found))}")
+    for file, assessment in assessments.items():
+        click.echo(f"{file:16} {json.dumps(summary(assessment))}")
     for band in assessments["all"].bands:
         click.echo(f"{band.low:.1f} to {band.high:.1f} {band.count:6} {band.confidence:.3f} {band.kept:.3f}")
 

@@ -6,7 +6,6 @@ The paper had people judge its fillings, which no metric here stands for; its fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import refdec
 from refdec.evaluate.experiments.bench import Bench, Need
@@ -17,10 +16,9 @@ from refdec.evaluate.experiments.paraphrasing import common
 from refdec.evaluate.experiments.runs import Rows
 from refdec.evaluate.experiments.scoreboard import Scoreboard
 from refdec.evaluate.experiments.systems import GivenText, Reflective, System
-from refdec.evaluate.judging.metric import Outputs, RowMetric, mean_of, to_mean
+from refdec.evaluate.judging.metric import Metric, Outputs, mean_metric
 from refdec.evaluate.reports.quoted import quoted_rows
 from refdec.evaluate.reports.report import Examples, ReportColumn, ReportTable, Section
-from refdec.metrics.bootstrap import Numbers
 from refdec.metrics.diversity import bare_sentences, repeats_a_sentence
 from refdec.settings import InfillSettings
 from refdec.text.overlap import copies
@@ -36,33 +34,33 @@ def anlg(bench: Bench) -> list[Section]:
     """Abductive infilling, against all references of each gap."""
     rows = bench.rows("anlg", "dev")
     systems = _systems(bench, rows)
-    said = {item.name: bench.runs.outputs(item, rows) for item in systems}
-    rows = rows.only(common(said, rows))
+    outputs = {item.name: bench.runs.outputs(item, rows) for item in systems}
+    rows = rows.only(common(outputs, rows))
     metrics = bench.named(METRICS) | {
-        "copies": _share("copies %", partial(_said_of, _copies)),
-        "repeats": _share("repeats %", partial(_said_of, _repeats)),
+        "copies": _share("copies", _copies),
+        "repeats": _share("repeats", _repeats),
     }
-    measured = Scoreboard(metrics, len(rows.items), bench.resamples)
+    board = Scoreboard(metrics, len(rows.items), bench.resamples)
     passes = {}
     for item in systems:
-        mine = [said[item.name][key] for key in rows.ids]
+        system_rows = [outputs[item.name][key] for key in rows.ids]
         references = _others(rows.items) if item.name == "reference" else _references(rows.items)
-        measured.add(item.name, _outputs(rows.items, [_text(row) for row in mine], references))
+        board.add(item.name, _outputs(rows.items, [_text(row) for row in system_rows], references))
         if isinstance(item, Reflective):
-            bench.used(item, rows, mine)
-            passing = [bool(row["results"]) and row["results"][0]["passes"] for row in mine]
+            bench.used(item, rows, system_rows)
+            passing = [bool(row["results"]) and row["results"][0]["passes"] for row in system_rows]
             passes[item.name] = f"{item.name} {100 * sum(passing) / len(passing):.1f} %"
-    own = tuple(measured.row(item.name, not isinstance(item, GivenText)) for item in systems)
-    note = measured.note(
+    measured_rows = tuple(board.row(item.name, not isinstance(item, GivenText)) for item in systems)
+    note = board.note(
         "Copies: more than half of its word pairs occur in one of the observations. Repeats: a sentence said twice, or "
         "an observation said again. The reference is scored against the other references, where there are some. Both "
         f"observations become more probable by the filling: {', '.join(passes.values()) or 'not known'}."
     )
     return [
-        ReportTable(f"aNLG: {rows.place}, {len(rows.items):,} gaps", measured.columns(), own, note),
-        *_differences(measured, [item.name for item in systems if not isinstance(item, GivenText)]),
+        ReportTable(f"aNLG: {rows.place}, {len(rows.items):,} gaps", board.columns(), measured_rows, note),
+        *_differences(board, [item.name for item in systems if not isinstance(item, GivenText)]),
         _quoted(),
-        _examples(rows.items, measured),
+        _examples(rows.items, board),
     ]
 
 
@@ -78,9 +76,9 @@ def _systems(bench: Bench, rows: Rows) -> list[System]:
     return bench.chosen(InfillSettings, ("reference", "rd:paper", *published))
 
 
-def _differences(measured: Scoreboard, names: Sequence[str]) -> list[Section]:
+def _differences(board: Scoreboard, names: Sequence[str]) -> list[Section]:
     pairs = [(names[0], other) for other in names[1:]]
-    return [measured.comparison("aNLG: differences", pairs)] if pairs else []
+    return [board.comparison("aNLG: differences", pairs)] if pairs else []
 
 
 def _quoted() -> ReportTable:
@@ -91,10 +89,10 @@ def _quoted() -> ReportTable:
     )
 
 
-def _examples(gaps: Sequence[StoryGap], measured: Scoreboard) -> Examples:
-    names = [name for name in measured.outputs if name != "reference"]
+def _examples(gaps: Sequence[StoryGap], board: Scoreboard) -> Examples:
+    names = [name for name in board.outputs if name != "reference"]
     lines = tuple(
-        (gap.left, gap.right, gap.references[0], *(measured.outputs[name].texts[number] for name in names))
+        (gap.left, gap.right, gap.references[0], *(board.outputs[name].texts[number] for name in names))
         for number, gap in enumerate(gaps[:SHOWN])
     )
     columns = ("before", "after", "reference", *names)
@@ -120,16 +118,15 @@ def _others(gaps: Sequence[StoryGap]) -> list[tuple[str, ...]]:
     return [gap.references[1:] or gap.references for gap in gaps]
 
 
-def _share(title: str, holds: Callable[[Outputs], list[bool]]) -> RowMetric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(100.0 * held for held in holds(outputs))
+def _share(name: str, holds: Callable[[str, str, str], bool]) -> Metric:
+    """How many of a hundred fillings have it; `holds` gets a filling and both observations."""
 
-    name = title.removesuffix(" %")
-    return RowMetric(title, "lower", 1, f"{name}|refdec:{refdec.__version__}", rows, mean_of, needs_references=False)
+    def values(outputs: Outputs) -> list[float]:
+        rows = zip(outputs.texts, outputs.sources, strict=True)
+        return [100.0 * holds(text, *source.split(BETWEEN, 1)) for text, source in rows]
 
-
-def _said_of(holds: Callable[[str, str, str], bool], outputs: Outputs) -> list[bool]:
-    return [holds(text, *source.split(BETWEEN, 1)) for text, source in zip(outputs.texts, outputs.sources, strict=True)]
+    signature = f"{name}|refdec:{refdec.__version__}"
+    return mean_metric(f"{name} %", 1, signature, values, better="lower", needs_references=False)
 
 
 def _copies(text: str, left: str, right: str) -> bool:

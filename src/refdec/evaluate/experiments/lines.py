@@ -44,36 +44,36 @@ class Line:
 
     def texts(self, name: str) -> tuple[str, ...]:
         """A list of texts, at least one, each with something in it."""
-        found = self.value(name)
-        if not isinstance(found, list):
+        value = self.value(name)
+        if not isinstance(value, list):
             raise self.wrong(f'"{name}" must be a list of texts.')
-        if not found:
+        if not value:
             raise self.wrong(f'"{name}" is an empty list.')
-        return tuple(self._text(item, f'item {place} of "{name}"') for place, item in enumerate(found, start=1))
+        return tuple(self._text(item, f'item {place} of "{name}"') for place, item in enumerate(value, start=1))
 
     def whole(self, name: str, low: int, high: int) -> int:
-        found = self.value(name)
-        if not isinstance(found, int) or isinstance(found, bool) or not low <= found <= high:
+        value = self.value(name)
+        if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
             raise self.wrong(f'"{name}" must be a whole number from {low} to {high}.')
-        return found
+        return value
 
     def real(self, name: str, low: float, high: float) -> float:
-        found = self.value(name)
-        if not isinstance(found, int | float) or isinstance(found, bool) or not low <= found <= high:
+        value = self.value(name)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not low <= value <= high:
             raise self.wrong(f'"{name}" must be a number from {low:g} to {high:g}.')
-        return float(found)
+        return float(value)
 
-    def _string(self, found: Any, name: str) -> str:
-        if not isinstance(found, str):
+    def _string(self, value: Any, name: str) -> str:
+        if not isinstance(value, str):
             raise self.wrong(f"{name} must be a text.")
         try:
-            found.encode()
+            value.encode()
         except UnicodeEncodeError:  # half of a surrogate pair: JSON can write it, a file or a model cannot
             raise self.wrong(f"{name} has a character in it that is none (half of a surrogate pair).") from None
-        return found
+        return value
 
-    def _text(self, found: Any, name: str) -> str:
-        text = self._string(found, name)
+    def _text(self, value: Any, name: str) -> str:
+        text = self._string(value, name)
         if not text.strip():
             raise self.wrong(f"{name} is empty.")
         return text

@@ -11,7 +11,8 @@ import torch
 import refdec
 from refdec.errors import SettingsError
 from refdec.evaluate.experiments import ablations, infilling, paraphrasing, score_agreement, trust, upsa
-from refdec.evaluate.experiments.bench import JUDGED, Bench, Experiment, check_experiments
+from refdec.evaluate.experiments.bench import Bench, Experiment, check_experiments
+from refdec.evaluate.judging.stand_in import JUDGED
 from refdec.evaluate.reports.as_html import html
 from refdec.evaluate.reports.as_markdown import markdown
 from refdec.evaluate.reports.plots import check_plots, pictures
@@ -65,8 +66,8 @@ def run(bench: Bench, names: Sequence[str], command: str, examples: bool = True)
     sections: list[Section] = []
     for name in names:
         bench.runs.tell(f"scoring {name}", 0, 0)
-        found = experiment(name).report(bench)
-        sections += [section for section in found if examples or not isinstance(section, Examples)]
+        made = experiment(name).report(bench)
+        sections += [section for section in made if examples or not isinstance(section, Examples)]
     machine = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}"
     provenance = {"command": command, "scored with": f"refdec {refdec.__version__} on {machine}", **bench.provenance}
     intro = (

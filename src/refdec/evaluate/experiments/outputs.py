@@ -115,23 +115,23 @@ class OutputFile:
 
 def read_outputs(path: Path) -> dict[str, OutputRow]:
     """The rows of a file of outputs by their ids, in the order of the file."""
-    found = find_file(path)
-    if found is None:
+    file = find_file(path)
+    if file is None:
         raise InputError(f"There is no file {path}. Name a file of outputs, or generate them first.")
-    content = read_content(found)
+    content = read_content(file)
     torn = _torn(content)
     whole = content[: len(content) - len(torn)]
-    rows = dict(keyed(parse(found, whole), _id))
+    rows = dict(keyed(parse(file, whole), _id))
     for line in rows.values():
         _check_form(line)
     _refuse_mixture(list(rows.values()))
     if torn:
         raise InputError(
-            f"{found} ends in half a line: what wrote it was stopped. Go on with the generation, which mends that, or "
+            f"{file} ends in half a line: what wrote it was stopped. Go on with the generation, which mends that, or "
             "remove the line."
         )
     if not rows:
-        raise InputError(f"{found} has no outputs in it. Generate them first.")
+        raise InputError(f"{file} has no outputs in it. Generate them first.")
     return {key: line.fields for key, line in rows.items()}
 
 
@@ -162,12 +162,12 @@ def matched(
             f"{path} has outputs for the first {there:,} of {len(wanted):,} rows. Go on with the generation, or "
             f"evaluate {there:,} rows only."
         )
-    found = []
+    faults = []
     if missing:
-        found.append(f"{len(missing):,} of the {len(wanted):,} ids of the data are not in it ({_few(missing)})")
+        faults.append(f"{len(missing):,} of the {len(wanted):,} ids of the data are not in it ({_few(missing)})")
     if unknown:
-        found.append(f"{len(unknown):,} of its {len(rows):,} ids are not in the data ({_few(unknown)})")
-    raise InputError(f"{path} does not match the data: {'; '.join(found)}. Give the data it was made from.")
+        faults.append(f"{len(unknown):,} of its {len(rows):,} ids are not in the data ({_few(unknown)})")
+    raise InputError(f"{path} does not match the data: {'; '.join(faults)}. Give the data it was made from.")
 
 
 def _id(line: Line) -> str:
@@ -223,13 +223,13 @@ def _torn(content: bytes) -> bytes:
 def _differences(first: str, second: str, places: tuple[str, str]) -> str:
     """The parts of two signatures that differ, as far as a person reads on."""
     one, other = (dict(part.partition(":")[::2] for part in text.split("|")) for text in (first, second))
-    found = [
+    parts = [
         f"{name} is {_value(one, name)} {places[0]} and {_value(other, name)} {places[1]}"
         for name in dict.fromkeys((*one, *other))
         if name and one.get(name) != other.get(name)
     ]
-    more = f", and {len(found) - FEW} more" if len(found) > FEW else ""
-    return ", ".join(found[:FEW]) + more or "the signatures have other parts"
+    more = f", and {len(parts) - FEW} more" if len(parts) > FEW else ""
+    return ", ".join(parts[:FEW]) + more or "the signatures have other parts"
 
 
 def _value(parts: dict[str, str], name: str) -> str:

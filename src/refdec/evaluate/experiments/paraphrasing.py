@@ -80,56 +80,56 @@ def _compared(
     bench: Bench, title: str, rows: Rows, tuned: Rows, tables: tuple[str, ...], thresholds: Thresholds
 ) -> list[Section]:
     systems = bench.chosen(ParaphraseSettings, USUAL)
-    said = {item.name: bench.runs.outputs(item, rows) for item in systems}
-    rows = rows.only(common(said, rows))
-    measured = Scoreboard(bench.named(METRICS, thresholds), len(rows.items), bench.resamples)
+    outputs = {item.name: bench.runs.outputs(item, rows) for item in systems}
+    rows = rows.only(common(outputs, rows))
+    board = Scoreboard(bench.named(METRICS, thresholds), len(rows.items), bench.resamples)
     chosen: dict[str, list[str]] = {}  # system -> its rows in the table
     cutoffs: list[str] = []
     for item in systems:
-        mine = [said[item.name][key] for key in rows.ids]
-        if not is_ranked(mine):
-            measured.add(item.name, outputs_for(rows, [row["output"] for row in mine]))
+        system_rows = [outputs[item.name][key] for key in rows.ids]
+        if not is_ranked(system_rows):
+            board.add(item.name, outputs_for(rows, [row["output"] for row in system_rows]))
             chosen[item.name] = [item.name]
             continue
-        other = mine if tuned is rows or tuned.place == rows.place else _tuning(bench, item, tuned)
-        chosen[item.name] = _choose(measured, item.name, rows, mine, other, cutoffs)
-        bench.used(item, rows, mine)
-    names = [name for mine in chosen.values() for name in mine]
+        other = system_rows if tuned is rows or tuned.place == rows.place else _tuning(bench, item, tuned)
+        chosen[item.name] = _choose(board, item.name, rows, system_rows, other, cutoffs)
+        bench.used(item, rows, system_rows)
+    names = [name for group in chosen.values() for name in group]
     ranked = {name: not isinstance(item, GivenText) for item in systems for name in chosen[item.name]}
-    own = [measured.row(name, ranked[name]) for name in names]
+    measured_rows = [board.row(name, ranked[name]) for name in names]
     sections: list[Section] = [
-        _table(measured, f"{title}: {rows.place}", own, tables, cutoffs),
-        *_pairs(measured, title, systems, chosen),
-        *_curves(measured, title, systems, said, rows, tables),
-        examples(title, rows, measured, names),
+        _table(board, f"{title}: {rows.place}", measured_rows, tables, cutoffs),
+        *_pairs(board, title, systems, chosen),
+        *_curves(board, title, systems, outputs, rows, tables),
+        examples(title, rows, board, names),
     ]
     if bench.metrics:
         return sections
-    more = Scoreboard(bench.named(VERDICTS, thresholds), len(rows.items), bench.resamples, outputs=measured.outputs)
+    more = Scoreboard(bench.named(VERDICTS, thresholds), len(rows.items), bench.resamples, outputs=board.outputs)
     sections.insert(1, _verdicts(more, title, names, ranked))
     return sections
 
 
 def _choose(
-    measured: Scoreboard,
+    board: Scoreboard,
     name: str,
     rows: Rows,
-    mine: Sequence[OutputRow],
+    system_rows: Sequence[OutputRow],
     tuned: Sequence[OutputRow],
     cutoffs: list[str],
 ) -> list[str]:
     """Add what a ranking system says by the paper's protocol, and return what the rows are called."""
-    found = {f"{name} Top": [top(row) for row in mine], name: [best(row) for row in mine]}
+    texts_by_name = {f"{name} Top": [top(row) for row in system_rows], name: [best(row) for row in system_rows]}
     for target in TARGETS:
         cutoff = cutoff_for(tuned, target)
         if not cutoff:
             cutoffs.append(f"{name} has Novelty {novelty_at(tuned, 0):.1f} without a cutoff, so it is its own {target}")
             continue
         cutoffs.append(f"{name} {target} has the cutoff {cutoff:.1f}")
-        found[f"{name} {target}"] = [best(row, cutoff) for row in mine]
-    for key, texts in found.items():
-        measured.add(key, outputs_for(rows, texts))
-    return list(found)
+        texts_by_name[f"{name} {target}"] = [best(row, cutoff) for row in system_rows]
+    for key, texts in texts_by_name.items():
+        board.add(key, outputs_for(rows, texts))
+    return list(texts_by_name)
 
 
 def _tuning(bench: Bench, item: System, tuned: Rows) -> list[OutputRow]:
@@ -142,32 +142,32 @@ def _tuning(bench: Bench, item: System, tuned: Rows) -> list[OutputRow]:
 
 
 def _table(
-    measured: Scoreboard, title: str, own: Sequence[ReportRow], tables: tuple[str, ...], cutoffs: list[str]
+    board: Scoreboard, title: str, measured_rows: Sequence[ReportRow], tables: tuple[str, ...], cutoffs: list[str]
 ) -> ReportTable:
-    theirs = quoted_rows(*tables)
-    columns = list(measured.columns())
-    if any("human" in row.cells for row in theirs):
+    paper_rows = quoted_rows(*tables)
+    columns = list(board.columns())
+    if any("human" in row.cells for row in paper_rows):
         columns.insert(-1, ReportColumn("human", "Human %", "higher", 1))
     note = (
         "Top: the best-ranked candidate, copies included, as in the paper. Without a number: the best-ranked that is "
         f"no copy, as `refdec paraphrase` gives it. Cutoffs: {'; '.join(cutoffs) or 'none'}. All three: the stand-in "
         "for human judgement; Human: the paper's raters. Metrics of quoted rows may differ in detail from ours."
     )
-    return ReportTable(title, tuple(columns), (*own, *theirs), measured.note(note))
+    return ReportTable(title, tuple(columns), (*measured_rows, *paper_rows), board.note(note))
 
 
-def _verdicts(measured: Scoreboard, title: str, names: Sequence[str], ranked: dict[str, bool]) -> ReportTable:
+def _verdicts(board: Scoreboard, title: str, names: Sequence[str], ranked: dict[str, bool]) -> ReportTable:
     note = "Quoted rows are the paper's raters; measured ones are the automatic stand-in, which is not the same."
-    own = [measured.row(name, ranked[name]) for name in names]
+    measured_rows = [board.row(name, ranked[name]) for name in names]
     return ReportTable(
         f"{title}: the stand-in for human judgement",
-        measured.columns(),
-        (*own, *quoted_rows(f"{title.lower()}-human")),
+        board.columns(),
+        (*measured_rows, *quoted_rows(f"{title.lower()}-human")),
         note,
     )
 
 
-def _pairs(measured: Scoreboard, title: str, systems: Sequence[System], chosen: dict[str, list[str]]) -> list[Section]:
+def _pairs(board: Scoreboard, title: str, systems: Sequence[System], chosen: dict[str, list[str]]) -> list[Section]:
     """The first of our systems against every other, each at the same place of the protocol."""
     ours = [item.name for item in systems if isinstance(item, Reflective)]
     if not ours:
@@ -182,63 +182,63 @@ def _pairs(measured: Scoreboard, title: str, systems: Sequence[System], chosen: 
         if isinstance(item, Saved) and chosen[item.name] == [item.name]
         for name in chosen[ours[0]]
     ]
-    return [measured.comparison(f"{title}: differences", pairs)] if pairs else []
+    return [board.comparison(f"{title}: differences", pairs)] if pairs else []
 
 
 def _curves(
-    measured: Scoreboard,
+    board: Scoreboard,
     title: str,
     systems: Sequence[System],
-    said: dict[str, dict[str, OutputRow]],
+    outputs: dict[str, dict[str, OutputRow]],
     rows: Rows,
     tables: tuple[str, ...],
 ) -> list[Section]:
     """Quality against Novelty, from the whole range of cutoffs."""
     result: list[Section] = []
-    if "novelty" not in measured.metrics:
+    if "novelty" not in board.metrics:
         return result
     for key in ("sari", "similarity"):
-        if key not in measured.metrics:
+        if key not in board.metrics:
             continue
         series = []
         for item in systems:
-            mine = [said[item.name][row] for row in rows.ids]
-            if is_ranked(mine):
-                texts = [tuple(best(row, cutoff) for row in mine) for cutoff in CURVE]
-                points = [measured.point(outputs_for(rows, each), "novelty", key) for each in dict.fromkeys(texts)]
+            system_rows = [outputs[item.name][row] for row in rows.ids]
+            if is_ranked(system_rows):
+                texts = [tuple(best(row, cutoff) for row in system_rows) for cutoff in CURVE]
+                points = [board.point(outputs_for(rows, each), "novelty", key) for each in dict.fromkeys(texts)]
                 series.append(Series(item.name, tuple(points)))
             elif item.name != "source" and (item.name, key) != ("reference", "sari"):
-                point = measured.point(measured.outputs[item.name], "novelty", key, item.name)
+                point = board.point(board.outputs[item.name], "novelty", key, item.name)
                 series.append(Series(item.name, (point,), line=False))
-        theirs = [
+        paper_figures = [
             (name, figures) for name, figures in quoted(tables[0]) if {key, "novelty"} <= figures.keys()
             and name not in ("Source", "Reference")
         ]  # fmt: skip
-        if theirs:
-            points = [PlotPoint(figures["novelty"], figures[key], label=name) for name, figures in theirs]
+        if paper_figures:
+            points = [PlotPoint(figures["novelty"], figures[key], label=name) for name, figures in paper_figures]
             series.append(Series(SOURCE, tuple(points), quoted=True, line=False))
         slug = f"{title.lower()}-{key}"
-        what = measured.metrics[key].title
+        what = board.metrics[key].title
         result.append(Plot(slug, f"{title}: {what} against Novelty", "Novelty", what, tuple(series)))
     return result
 
 
-def examples(title: str, rows: Rows, measured: Scoreboard, names: Sequence[str]) -> Examples:
+def examples(title: str, rows: Rows, board: Scoreboard, names: Sequence[str]) -> Examples:
     shown = ["source", "reference", *(name for name in names if name not in ("source", "reference"))]
     first = outputs_for(rows, [item.source for item in rows.items])
     texts = {
         "source": first.texts,
         "reference": tuple(item.references[0] for item in rows.items),
-        **{name: outputs.texts for name, outputs in measured.outputs.items()},
+        **{name: outputs.texts for name, outputs in board.outputs.items()},
     }
     count = min(SHOWN, len(rows.items))
     lines = tuple(tuple(texts[name][number] for name in shown) for number in range(count))
     return Examples(f"{title}: examples", tuple(shown), lines, f"The first {count} rows, as they come.")
 
 
-def common(said: Mapping[Any, Mapping[str, OutputRow]], rows: Rows) -> list[str]:
+def common(systems: Mapping[Any, Mapping[str, OutputRow]], rows: Rows) -> list[str]:
     """The ids that all systems have outputs for."""
-    return [key for key in rows.ids if all(key in mine for mine in said.values())]
+    return [key for key in rows.ids if all(key in outputs for outputs in systems.values())]
 
 
 def outputs_for(rows: Rows, texts: Sequence[str]) -> Outputs:

@@ -65,11 +65,11 @@ class Runs:
         path = system.path if isinstance(system, Saved) else self.path(system, rows)
         if isinstance(system, Reflective) and self.make is not None:
             self._generate(system, rows, path)
-        found = read_outputs(path)
-        ids = [key for key in rows.ids if key in found] if self.unfinished else rows.ids
+        saved = read_outputs(path)
+        ids = [key for key in rows.ids if key in saved] if self.unfinished else rows.ids
         if not ids:
             raise InputError(f"{path} has outputs for none of these rows. Generate them first.")
-        return dict(zip(ids, matched(found, ids, path, known={*rows.ids, *rows.known}), strict=True))
+        return dict(zip(ids, matched(saved, ids, path, known={*rows.ids, *rows.known}), strict=True))
 
     def _generate(self, system: Reflective, rows: Rows, path: Path) -> None:
         def step(done: int, total: int) -> None:
@@ -89,8 +89,8 @@ class Runs:
 
 
 def _settings(system: Reflective, kind: type[AnySettings]) -> AnySettings:
-    found = system.settings(kind)
-    return found.replace(resamples=0) if isinstance(found, ScoreSettings) else found  # intervals of single scores
+    chosen = system.settings(kind)
+    return chosen.replace(resamples=0) if isinstance(chosen, ScoreSettings) else chosen  # intervals of single scores
 
 
 def _yardstick(name: str, item: Any) -> str:
@@ -107,12 +107,12 @@ def _paraphrases(
     def rows(todo: Sequence[Example]) -> Iterator[OutputRow]:
         sources = [example.source for example in todo]
         results = reflector.paraphrase(iter(dict.fromkeys(sources)), settings)
-        left, known = Counter(sources), dict[str, OutputRow]()
+        left, results_by_source = Counter(sources), dict[str, OutputRow]()
         for source in sources:
-            if source not in known:
-                known[source] = next(results).to_dict()
+            if source not in results_by_source:
+                results_by_source[source] = next(results).to_dict()
             left[source] -= 1
-            yield known[source] if left[source] else known.pop(source)
+            yield results_by_source[source] if left[source] else results_by_source.pop(source)
 
     _write(path, signature("paraphrase", reflector.pair, settings), examples, rows, step)
 
@@ -134,10 +134,10 @@ def _translation_scores(
 
     def rows(todo: Sequence[Segment]) -> Iterator[OutputRow]:
         texts = [list(dict.fromkeys(segment.translations.values())) for segment in todo]
-        groups = ((segment.reference, mine) for segment, mine in zip(todo, texts, strict=True))
-        for segment, mine, scores in zip(todo, texts, reflector.score_all(groups, settings), strict=True):
-            found = dict(zip(mine, scores, strict=True))
-            yield {"scores": {system: _numbers(found[text]) for system, text in segment.translations.items()}}
+        groups = ((segment.reference, different) for segment, different in zip(todo, texts, strict=True))
+        for segment, different, scores in zip(todo, texts, reflector.score_all(groups, settings), strict=True):
+            by_text = dict(zip(different, scores, strict=True))
+            yield {"scores": {system: _numbers(by_text[text]) for system, text in segment.translations.items()}}
 
     _write(path, signature("score", reflector.pair, settings), segments, rows, step)
 

@@ -34,29 +34,31 @@ def wmt18(bench: Bench) -> list[Section]:
     fewest = sys.maxsize  # segments of a language pair
     for pair in pairs:
         place = bench.split_rows("wmt18", pair)
-        found: dict[str, Judged] = {}
+        judgements: dict[str, Judged] = {}
         for item in _systems(bench, WMT18):
-            said = bench.runs.outputs(item, place)
-            place = place.only(list(said))
-            bench.used(item, place, said.values())
-            found |= {
-                name: _judged(place.items, scores) for name, scores in _parts(item.name, place.items, said).items()
+            outputs = bench.runs.outputs(item, place)
+            place = place.only(list(outputs))
+            bench.used(item, place, outputs.values())
+            judgements |= {
+                name: _judged(place.items, scores) for name, scores in _parts(item.name, place.items, outputs).items()
             }
-        found[CHRF] = _judged(place.items, _chrf(place.items))
+        judgements[CHRF] = _judged(place.items, _chrf(place.items))
         fewest = min(fewest, len(place.items))
-        counts.append(f"{pair} {sum(map(len, found[CHRF])):,} pairs of {len(place.items):,} segments")
-        for name, judged in found.items():
+        counts.append(f"{pair} {sum(map(len, judgements[CHRF])):,} pairs of {len(place.items):,} segments")
+        for name, judged in judgements.items():
             low, high = tau_interval(judged, bench.resamples)
-            mark = "" if name == CHRF else stars(tau_significance(judged, found[CHRF], bench.resamples), len(judged))
+            mark = (
+                "" if name == CHRF else stars(tau_significance(judged, judgements[CHRF], bench.resamples), len(judged))
+            )
             value = kendall_like(pair for group in judged for pair in group)
             rows.setdefault(name, {})[pair] = Cell(value, low, high, mark)
     bench.provenance["metric tau"] = "(concordant - discordant) / all, ties discordant, 95 % over segments, seed 0"
     bench.provenance["metric chrF"] = "sacrebleu, sentence level, beta 3"
     columns = tuple(ReportColumn(pair, pair, "higher", 3) for pair in pairs)
-    own = tuple(ReportRow(name, cells, ranked=" alone" not in name) for name, cells in rows.items())
+    measured_rows = tuple(ReportRow(name, cells, ranked=" alone" not in name) for name, cells in rows.items())
     marks = legend("* better than chrF, p < 0.05; ** p < 0.01 (paired bootstrap over segments).", fewest)
     note = f"{'; '.join(counts)}. {marks} The paper's caption takes cs for Chinese; it is Czech."
-    return [ReportTable("WMT18: agreement with people", columns, (*own, *quoted_rows("wmt18")), note)]
+    return [ReportTable("WMT18: agreement with people", columns, (*measured_rows, *quoted_rows("wmt18")), note)]
 
 
 def stsb(bench: Bench) -> list[Section]:
@@ -64,17 +66,17 @@ def stsb(bench: Bench) -> list[Section]:
     place = bench.rows("stsb", "test")
     lines = []
     for item in _systems(bench, STSB):
-        said = bench.runs.outputs(item, place)
-        mine = place.only(list(said))
-        bench.used(item, place, said.values())
-        forms = _forms({key: said[key] for key in mine.ids})
-        grades = [pair.grade for pair in mine.items if isinstance(pair, Graded)]
+        outputs = bench.runs.outputs(item, place)
+        scored = place.only(list(outputs))
+        bench.used(item, place, outputs.values())
+        forms = _forms({key: outputs[key] for key in scored.ids})
+        grades = [pair.grade for pair in scored.items if isinstance(pair, Graded)]
         for form, values in forms.items():
             low, high = spearman_interval(values, grades, bench.resamples)
             lines.append(ReportRow(f"{item.name}, {form}", {"spearman": Cell(spearman(values, grades), low, high)}))
     bench.provenance["metric Spearman"] = "ties share ranks, 95 % over pairs, seed 0"
     note = (
-        f"{len(mine.items):,} pairs of {place.place}. The scale of a score depends on its reference, so correlations "
+        f"{len(scored.items):,} pairs of {place.place}. The scale of a score depends on its reference, so correlations "
         "are of the share of the way from an unrelated text to the reference."
     )
     return [
@@ -97,34 +99,39 @@ def _pairs(bench: Bench) -> tuple[str, ...]:
 
 
 def _systems(bench: Bench, usual: str) -> list[System]:
-    found = bench.chosen(ScoreSettings, (usual,))
-    for item in found:
+    systems = bench.chosen(ScoreSettings, (usual,))
+    for item in systems:
         if isinstance(item, GivenText):
             raise SettingsError(f"{item.name!r} gives no scores. Name rd, rd:PRESET or a file of scores.")
-    return found
+    return systems
 
 
-def _parts(name: str, segments: Sequence[Segment], said: Mapping[str, OutputRow]) -> dict[str, list[dict[str, float]]]:
+def _parts(
+    name: str, segments: Sequence[Segment], outputs: Mapping[str, OutputRow]
+) -> dict[str, list[dict[str, float]]]:
     """The scores of each segment by system; where fluency is a part of them, both parts by themselves too."""
     rows = [
         {
-            system: (_number(said, str(segment.id), system, "score"), _number(said, str(segment.id), system, "fluency"))
+            system: (
+                _number(outputs, str(segment.id), system, "score"),
+                _number(outputs, str(segment.id), system, "fluency"),
+            )
             for system in segment.translations
         }
         for segment in segments
     ]
-    found = {name: [{system: score for system, (score, _) in row.items()} for row in rows]}
+    parts = {name: [{system: score for system, (score, _) in row.items()} for row in rows]}
     if any(fluency for row in rows for _, fluency in row.values()):
-        found[f"{name}, contexts alone"] = [
+        parts[f"{name}, contexts alone"] = [
             {system: score - fluency for system, (score, fluency) in row.items()} for row in rows
         ]
-        found[f"{name}, fluency alone"] = [{system: fluency for system, (_, fluency) in row.items()} for row in rows]
-    return found
+        parts[f"{name}, fluency alone"] = [{system: fluency for system, (_, fluency) in row.items()} for row in rows]
+    return parts
 
 
-def _number(said: Mapping[str, OutputRow], key: str, name: str, part: str) -> float:
+def _number(outputs: Mapping[str, OutputRow], key: str, name: str, part: str) -> float:
     """A part of the score of one text; fluency may be missing, the rest may not."""
-    row = said[key].get("scores", {}).get(name)
+    row = outputs[key].get("scores", {}).get(name)
     value = row.get(part, 0.0 if part == "fluency" else None) if isinstance(row, dict) else None
     if not isinstance(value, int | float) or not math.isfinite(value):
         raise InputError(f"There is no {part} for row {key}, {name}, in the file of scores. Generate it again.")
@@ -140,8 +147,8 @@ def _chrf(segments: Sequence[Segment]) -> list[dict[str, float]]:
 
 def _judged(segments: Sequence[Segment], scores: Sequence[Mapping[str, float]]) -> Judged:
     return [
-        [(mine[better], mine[worse]) for better, worse in segment.judgements]
-        for segment, mine in zip(segments, scores, strict=True)
+        [(of_segment[better], of_segment[worse]) for better, worse in segment.judgements]
+        for segment, of_segment in zip(segments, scores, strict=True)
     ]
 
 

@@ -45,8 +45,8 @@ class Scoreboard:
         metric = self.metrics[key]
         if isinstance(metric, WholeMetric):
             return Cell(summary(metric, outputs).value)
-        found = summary(metric, self.statistics(outputs, key), self.drawn)
-        return Cell(found.value, found.low, found.high)
+        figure = summary(metric, self.statistics(outputs, key), self.drawn)
+        return Cell(figure.value, figure.low, figure.high)
 
     def statistics(self, outputs: Outputs, key: str) -> Numbers:
         metric = self.metrics[key]

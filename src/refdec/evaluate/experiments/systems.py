@@ -62,17 +62,17 @@ def system(text: str, kind: type[AnySettings], default: str) -> System:
     if text in YARDSTICKS:
         return GivenText(text)
     if text == "rd" or text.startswith("rd:"):
-        found = _reflective(text.partition(":")[2], default)
-        found.settings(kind)  # refuses what does not exist
-        return found
+        reflective = _reflective(text.partition(":")[2], default)
+        reflective.settings(kind)  # refuses what does not exist
+        return reflective
     path = Path(text)
     if find_file(path) is not None:
         return Saved(path)
-    known = (*YARDSTICKS, "rd")
+    names = (*YARDSTICKS, "rd")
     if path.suffix or "/" in text:
-        raise InputError(f"There is no file {text}. A system is {', '.join(known)} or a file of outputs.")
+        raise InputError(f"There is no file {text}. A system is {', '.join(names)} or a file of outputs.")
     raise SettingsError(
-        f"There is no system {text!r}{did_you_mean(text, known)}. Name {', '.join(known)} (rd:PRESET,NAME=VALUE), or a "
+        f"There is no system {text!r}{did_you_mean(text, names)}. Name {', '.join(names)} (rd:PRESET,NAME=VALUE), or a "
         "file of outputs."
     )
 

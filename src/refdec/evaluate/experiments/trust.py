@@ -8,16 +8,16 @@ from dataclasses import replace
 import numpy as np
 
 from refdec.errors import InputError
-from refdec.evaluate.experiments.bench import JUDGED, Bench, Need
+from refdec.evaluate.experiments.bench import Bench, Need
 from refdec.evaluate.experiments.data import read_examples, read_votes
 from refdec.evaluate.experiments.fit_confidence import JUDGES, Assessment, assess, gather
 from refdec.evaluate.experiments.outputs import OutputRow
 from refdec.evaluate.experiments.scoreboard import Scoreboard
 from refdec.evaluate.experiments.systems import Reflective
-from refdec.evaluate.judging.agreement import Pairs, agreement, consistency, non_pairs, vote_agreement
+from refdec.evaluate.judging.agreement import Agreement, agreement, consistency, pair_agreement, vote_agreement
 from refdec.evaluate.judging.contrasts import CONTRASTS
 from refdec.evaluate.judging.metric import Outputs
-from refdec.evaluate.judging.stand_in import QUORA, TWITTER
+from refdec.evaluate.judging.stand_in import JUDGED, QUORA, TWITTER
 from refdec.evaluate.reports.quoted import quoted_rows
 from refdec.evaluate.reports.report import Cell, Plot, PlotPoint, ReportColumn, ReportRow, ReportTable, Section, Series
 from refdec.settings import ParaphraseSettings
@@ -31,11 +31,11 @@ ACCEPTED, REFUSED = 4, 2
 
 def confidence(bench: Bench) -> list[Section]:
     """Whether results of confidence 0.9 keep the meaning in nine of ten cases, on data that it was not fitted on."""
-    found: dict[str, Assessment] = {}
+    assessments: dict[str, Assessment] = {}
     for item, rows in confidence_needs(bench):
-        said = list(bench.runs.outputs(item, rows).values())
-        bench.used(item, rows, said)
-        found[f"{item.name}, {rows.place}"] = _assessed(said)
+        outputs = list(bench.runs.outputs(item, rows).values())
+        bench.used(item, rows, outputs)
+        assessments[f"{item.name}, {rows.place}"] = _assessed(outputs)
     judge = JUDGES["similarity"]
     bench.provenance["metric confidence"] = f"judge: {judge.name}, kept from {judge.threshold}"
     columns = (
@@ -46,23 +46,25 @@ def confidence(bench: Bench) -> list[Section]:
         *(ReportColumn(f"{share:g}", f"kept of the surest {100 * share:g} %", "higher", 1) for share in TOLD[1:]),
     )
     lines = []
-    for name, mine in found.items():
-        surest = {f"{item.share:g}": Cell(100 * item.precision) for item in mine.accepted if item.share in TOLD}
-        cells = {"kept": Cell(100 * mine.kept), "confidence": Cell(100 * mine.confidence), "auc": Cell(mine.auc)}
-        lines.append(ReportRow(f"{name}, {mine.count:,}", {**cells, "error": Cell(mine.error), **surest}, ranked=False))
+    for name, result in assessments.items():
+        surest = {f"{item.share:g}": Cell(100 * item.precision) for item in result.accepted if item.share in TOLD}
+        cells = {"kept": Cell(100 * result.kept), "confidence": Cell(100 * result.confidence), "auc": Cell(result.auc)}
+        lines.append(
+            ReportRow(f"{name}, {result.count:,}", {**cells, "error": Cell(result.error), **surest}, ranked=False)
+        )
     note = (
         "Best-ranked results that are no copies. Meaning kept: the cosine of sentence embeddings with the source is "
         "0.8 or more, by a model that refdec has no hand in. The confidence was fitted on Quora dev."
     )
     precise = [
-        Series(name, tuple(PlotPoint(100 * item.share, 100 * item.precision) for item in mine.accepted))
-        for name, mine in found.items()
+        Series(name, tuple(PlotPoint(100 * item.share, 100 * item.precision) for item in result.accepted))
+        for name, result in assessments.items()
     ]
     right = [
         Series(
-            name, tuple(PlotPoint(100 * band.confidence, 100 * band.kept) for band in mine.bands if band.count >= 10)
+            name, tuple(PlotPoint(100 * band.confidence, 100 * band.kept) for band in result.bands if band.count >= 10)
         )
-        for name, mine in found.items()
+        for name, result in assessments.items()
     ]
     right.append(Series("as it should be", (PlotPoint(0, 0), PlotPoint(100, 100)), quoted=True))
     return [
@@ -81,14 +83,14 @@ def confidence_needs(bench: Bench) -> list[Need]:
 
 
 def _assessed(rows: Sequence[OutputRow]) -> Assessment:
-    found = gather([rows], JUDGES["similarity"], most=1)
+    candidates = gather([rows], JUDGES["similarity"], most=1)
     signature = dict(part.partition(":")[::2] for part in str(rows[0].get("signature", "")).split("|"))
-    known = calibration(signature.get("pair", ""))
-    if known is None:
+    fitted = calibration(signature.get("pair", ""))
+    if fitted is None:
         raise InputError(
             f"The pair {signature.get('pair', 'of these outputs')} was not calibrated, so it has no confidence."
         )
-    return assess(found.kept, np.array([known.confidence(row) for row in found.features]), YIELDS)
+    return assess(candidates.kept, np.array([fitted.confidence(row) for row in candidates.features]), YIELDS)
 
 
 def stand_in(bench: Bench) -> list[Section]:
@@ -105,10 +107,10 @@ FIGURES = ("balanced_accuracy", "precision", "recall", "f1", "kappa", "auc")
 
 def _agreement(bench: Bench, pairs: dict[str, list[tuple[str, str]]]) -> ReportTable:
     lines = []
-    for name, mine in pairs.items():
-        mine = mine[: bench.limit]
+    for name, limited in pairs.items():
+        limited = limited[: bench.limit]
         for kind in ("nearest", "words", "random"):
-            lines.append(_line(f"{name} against {kind} non-pairs", [*mine, *non_pairs(mine, kind)], len(mine)))
+            lines.append(_row(f"{name} against {kind} non-pairs", pair_agreement(limited, kind)))
     columns = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
     note = (
         "Consistency on pairs that people called duplicates, against the same questions with the duplicate of another: "
@@ -117,39 +119,38 @@ def _agreement(bench: Bench, pairs: dict[str, list[tuple[str, str]]]) -> ReportT
     return ReportTable("Stand-in: duplicates", columns, tuple(lines), note)
 
 
-def _line(name: str, pairs: Pairs, positive: int) -> ReportRow:
-    scores, accepted = consistency(pairs, QUORA)
-    found = agreement(np.arange(len(pairs)) < positive, accepted, scores)
-    return ReportRow(name, {key: Cell(getattr(found, key)) for key in FIGURES}, ranked=False)
+def _row(name: str, agreed: Agreement) -> ReportRow:
+    return ReportRow(name, {key: Cell(getattr(agreed, key)) for key in FIGURES}, ranked=False)
 
 
 def _votes(bench: Bench) -> ReportTable:
     votes = read_votes(bench.folder)[: bench.limit]
     clear = [item for item in votes if item.grade >= ACCEPTED or item.grade <= REFUSED]
     scores, accepted = consistency([(item.first, item.second) for item in clear], TWITTER)
-    found = agreement(np.array([item.grade >= ACCEPTED for item in clear]), accepted, scores)
+    agreed = agreement(np.array([item.grade >= ACCEPTED for item in clear]), accepted, scores)
     _, every = consistency([(item.first, item.second) for item in votes], TWITTER)
     voted = vote_agreement([int(item.grade) for item in votes], every)
     columns = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
-    cells = {key: Cell(getattr(found, key)) for key in FIGURES}
     note = (
         f"Twitter: {len(clear):,} pairs with at least {ACCEPTED} or at most {REFUSED} of six votes. Fleiss' kappa of "
         f"the raters {voted.of_raters:.3f}, with the stand-in as one more {voted.with_stand_in:.3f}; kappa of the "
         f"stand-in with one rater {voted.with_raters:.3f}."
     )
-    return ReportTable("Stand-in: votes", columns, (ReportRow("Twitter votes", cells, ranked=False),), note)
+    return ReportTable("Stand-in: votes", columns, (_row("Twitter votes", agreed),), note)
 
 
 def _rates(bench: Bench, pairs: list[tuple[str, str]]) -> ReportTable:
     """Shares of the references, which thresholds were set by on dev, beside those that raters gave."""
-    mine = pairs[: bench.limit]
-    outputs = Outputs(tuple(a for a, _ in mine), tuple(b for _, b in mine), tuple((b,) for _, b in mine))
-    measured = Scoreboard(bench.named(JUDGED, QUORA), len(mine), bench.resamples)
-    measured.add("reference, Quora test", outputs)
-    theirs = tuple(replace(row, group="") for row in quoted_rows("quora-human") if row.name in ("Reference", "UPSA"))
-    own = tuple(measured.row(name, ranked=False) for name in measured.outputs)
-    note = measured.note("UPSA's outputs are measured by the experiment upsa.")
-    return ReportTable("Stand-in: rates", measured.columns(), (*own, *theirs), note)
+    limited = pairs[: bench.limit]
+    outputs = Outputs(tuple(a for a, _ in limited), tuple(b for _, b in limited), tuple((b,) for _, b in limited))
+    board = Scoreboard(bench.named(JUDGED, QUORA), len(limited), bench.resamples)
+    board.add("reference, Quora test", outputs)
+    paper_rows = tuple(
+        replace(row, group="") for row in quoted_rows("quora-human") if row.name in ("Reference", "UPSA")
+    )
+    measured_rows = tuple(board.row(name, ranked=False) for name in board.outputs)
+    note = board.note("UPSA's outputs are measured by the experiment upsa.")
+    return ReportTable("Stand-in: rates", board.columns(), (*measured_rows, *paper_rows), note)
 
 
 def _contrasts() -> ReportTable:

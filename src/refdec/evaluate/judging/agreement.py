@@ -63,23 +63,6 @@ def area_under_curve(labels: Verdicts, scores: Numbers) -> float:
     return above / (positive * negative)
 
 
-def threshold_for(scores: Numbers, share: float) -> float:
-    """The highest threshold that this share of the scores still reaches."""
-    count = round(share * len(scores))
-    if not 1 <= count <= len(scores):
-        raise SettingsError(f"The share is {share}; of {len(scores)} scores that is none, or more than there are.")
-    return float(np.sort(scores)[len(scores) - count])
-
-
-def best_threshold(labels: Verdicts, scores: Numbers) -> float:
-    """The one with the highest balanced accuracy."""
-    order = np.argsort(-scores, kind="stable")
-    recall = np.cumsum(labels[order]) / labels.sum()
-    wrongly = np.cumsum(~labels[order]) / (~labels).sum()
-    last = np.append(np.diff(scores[order]) != 0, True)  # equal scores are accepted together
-    return float(scores[order][np.argmax(np.where(last, recall - wrongly, -1))])
-
-
 @dataclass(frozen=True, slots=True)
 class VoteAgreement:
     """With several raters of each pair: how far they agree among themselves, and the stand-in with one of them."""

@@ -60,8 +60,3 @@ CONTRASTS: dict[str, tuple[tuple[str, str], ...]] = {
         ("The ferry leaves at 8 in the morning.", "At 8 a.m. the ferry departs."),
     ),
 }
-
-
-def different() -> list[tuple[str, str]]:
-    """All pairs that mean different things."""
-    return [pair for kind, pairs in CONTRASTS.items() if kind != "same" for pair in pairs]

@@ -79,9 +79,9 @@ class _TextWithSource:
 
     @classmethod
     def of(cls, pair: Pair, source: str, text: str) -> _TextWithSource:
-        line, own = written_alike(source, text)
+        line, target = written_alike(source, text)
         encode = pair.tokens.encode
-        return cls(tuple(encode(f"\n{line}")), tuple(encode(f"\n{own}\n")), tuple(encode(f"{line}\n")))
+        return cls(tuple(encode(f"\n{line}")), tuple(encode(f"\n{target}\n")), tuple(encode(f"{line}\n")))
 
     @property
     def longest(self) -> int:

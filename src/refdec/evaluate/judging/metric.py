@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -38,42 +37,16 @@ def mean_of(pooled: Numbers) -> Numbers:
     return np.asarray(pooled[..., 0] / pooled[..., 1])
 
 
-class Metric(Protocol):
+@dataclass(frozen=True, slots=True)
+class Metric:
     """One figure of a system, that can be resampled."""
 
-    @property
-    def title(self) -> str:
-        """As a table heads its column."""
-
-    @property
-    def better(self) -> str:
-        """Which way is better: "higher", "lower", or "" where neither is."""
-
-    @property
-    def digits(self) -> int:
-        """Decimals that mean something."""
-
-    @property
-    def signature(self) -> str:
-        """What a stranger needs to compute the same figure."""
-
-    def statistics(self, outputs: Outputs) -> Numbers:
-        """What is summed over rows: (rows, statistics)."""
-
-    def value(self, pooled: Numbers) -> Numbers:
-        """The figure of summed statistics: (..., statistics) to (...)."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowMetric:
-    """A `Metric` put together from two functions."""
-
-    title: str
-    better: str
-    digits: int
-    signature: str
-    rows: Callable[[Outputs], Numbers]
-    figure: Callable[[Numbers], Numbers]
+    title: str  # heads its column in a table
+    better: str  # "higher", "lower", or "" where neither is
+    digits: int  # decimals that mean something
+    signature: str  # what a stranger needs to compute the same figure
+    rows: Callable[[Outputs], Numbers]  # what is summed over rows: (rows, statistics)
+    figure: Callable[[Numbers], Numbers]  # the figure of summed statistics: (..., statistics) to (...)
     needs_references: bool = True
 
     def statistics(self, outputs: Outputs) -> Numbers:
@@ -82,6 +55,18 @@ class RowMetric:
 
     def value(self, pooled: Numbers) -> Numbers:
         return self.figure(pooled)
+
+
+def mean_metric(
+    title: str,
+    digits: int,
+    signature: str,
+    values: Callable[[Outputs], Iterable[float]],
+    better: str = "higher",
+    needs_references: bool = True,
+) -> Metric:
+    """A metric that has a value for each row, and of a corpus their mean."""
+    return Metric(title, better, digits, signature, lambda outputs: to_mean(values(outputs)), mean_of, needs_references)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from functools import partial
 
 import refdec
 from refdec.errors import SettingsError
-from refdec.evaluate.judging.metric import AnyMetric, Metric, Outputs, RowMetric, WholeMetric, mean_of, to_mean
+from refdec.evaluate.judging.metric import AnyMetric, Metric, Outputs, WholeMetric, mean_metric
 from refdec.metrics.bertscore import bert_score_model, bert_scores
 from refdec.metrics.bleu import bleu_of, bleu_statistics
 from refdec.metrics.bleurt import bleurt_model, bleurt_scores
@@ -50,18 +50,15 @@ def _signed(name: str, *packages: str, **details: object) -> str:
 
 
 def _sari() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(map(sari, outputs.sources, outputs.texts, outputs.references))
-
     signature = _signed("sari", "nltk", case="lower", tok="nltk", order=4, delete="precision", corpus="mean")
-    return RowMetric("SARI", "higher", 1, signature, rows, mean_of)
+    return mean_metric("SARI", 1, signature, lambda given: map(sari, given.sources, given.texts, given.references))
 
 
 def _bleu(title: str, order: int) -> Metric:
     def rows(outputs: Outputs) -> Numbers:
         return bleu_statistics(outputs.texts, outputs.references, order)
 
-    return RowMetric(title, "higher", 1, _bleu_signature("bleu", order), rows, bleu_of)
+    return Metric(title, "higher", 1, _bleu_signature("bleu", order), rows, bleu_of)
 
 
 def _novelty() -> Metric:
@@ -71,14 +68,14 @@ def _novelty() -> Metric:
     def figure(pooled: Numbers) -> Numbers:
         return 100 - bleu_of(pooled)
 
-    return RowMetric("Novelty", "higher", 1, _bleu_signature("novelty", 2), rows, figure, needs_references=False)
+    return Metric("Novelty", "higher", 1, _bleu_signature("novelty", 2), rows, figure, needs_references=False)
 
 
 def _ibleu() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
         return ibleu_statistics(outputs.sources, outputs.texts, outputs.references)
 
-    return RowMetric("iBLEU", "higher", 1, _bleu_signature("ibleu", 2, alpha=ALPHA), rows, ibleu_of)
+    return Metric("iBLEU", "higher", 1, _bleu_signature("ibleu", 2, alpha=ALPHA), rows, ibleu_of)
 
 
 def _bleu_signature(name: str, order: int, **details: object) -> str:
@@ -89,59 +86,48 @@ def _sacre_bleu() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
         return sacre_bleu_statistics(outputs.texts, outputs.references)
 
-    return RowMetric("sacreBLEU", "higher", 1, f"BLEU|{scorer_signature('BLEU')}", rows, sacre_bleu_of)
+    return Metric("sacreBLEU", "higher", 1, f"BLEU|{scorer_signature('BLEU')}", rows, sacre_bleu_of)
 
 
 def _ter() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
         return ter_statistics(outputs.texts, outputs.references)
 
-    return RowMetric("TER (not TERp)", "lower", 1, f"TER|{scorer_signature('TER')}", rows, ter_of)
+    return Metric("TER (not TERp)", "lower", 1, f"TER|{scorer_signature('TER')}", rows, ter_of)
 
 
 def _meteor() -> Metric:
     def rows(outputs: Outputs) -> Numbers:
         """On the words that the other metrics see, as the paper's Source row (37.6) was: else it is 0.04 higher."""
-        return meteor_statistics(
-            list(map(_said, outputs.texts)), [list(map(_said, each)) for each in outputs.references]
-        )
+        texts, *references = ([" ".join(words(text)) for text in row] for row in (outputs.texts, *outputs.references))
+        return meteor_statistics(texts, references)
 
     check_meteor()
-    return RowMetric("METEOR", "higher", 1, f"{METEOR_SIGNATURE}|case:lower|tok:nltk", rows, meteor_of)
-
-
-def _said(text: str) -> str:
-    return " ".join(words(text))
+    return Metric("METEOR", "higher", 1, f"{METEOR_SIGNATURE}|case:lower|tok:nltk", rows, meteor_of)
 
 
 def _rouge(kind: str, stem: bool) -> Metric:
     """With stems the Source row on Quora is the paper's (R-1 70.3 for its 70.1, without them 67.4)."""
-
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(rouge_rows(outputs.texts, outputs.references, kind, stem))
-
     check_rouge()
     title = f"ROUGE-{kind.removeprefix('rouge')}"
-    stems = "porter" if stem else "no"
-    signature = _signed(kind, "rouge-score", f="F1", stem=stems, refs="best", corpus="mean")
-    return RowMetric(title, "higher", 1, signature, rows, mean_of)
+    signature = _signed(kind, "rouge-score", f="F1", stem="porter" if stem else "no", refs="best", corpus="mean")
+    return mean_metric(title, 1, signature, lambda given: rouge_rows(given.texts, given.references, kind, stem))
 
 
 def _similarity() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(similarities(outputs.texts, outputs.sources))
+    def values(outputs: Outputs) -> list[float]:
+        return similarities(outputs.texts, outputs.sources)
 
     check_similarity()
-    return RowMetric("similarity", "higher", 3, _similarity_signature("source"), rows, mean_of, needs_references=False)
+    return mean_metric("similarity", 3, _similarity_signature("source"), values, needs_references=False)
 
 
 def _reference_similarity() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(best_similarities(outputs.texts, outputs.references))
+    def values(outputs: Outputs) -> list[float]:
+        return best_similarities(outputs.texts, outputs.references)
 
     check_similarity()
-    title = "similarity to the reference"
-    return RowMetric(title, "higher", 3, _similarity_signature("best-reference"), rows, mean_of)
+    return mean_metric("similarity to the reference", 3, _similarity_signature("best-reference"), values)
 
 
 def _similarity_signature(other: str) -> str:
@@ -149,57 +135,45 @@ def _similarity_signature(other: str) -> str:
 
 
 def _bert_score() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(bert_scores(outputs.texts, outputs.references))
-
     name, layer = bert_score_model()
     details = {"model": name, "layer": "last" if layer is None else layer, "idf": "no", "rescaled": "no"}
     signature = _signed("bertscore", "transformers", **details, refs="best", corpus="mean")
-    return RowMetric("BERTScore", "higher", 1, signature, rows, mean_of)
+    return mean_metric("BERTScore", 1, signature, lambda given: bert_scores(given.texts, given.references))
 
 
 def _bleurt() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(100 * score for score in bleurt_scores(outputs.texts, outputs.references))  # as the paper has it
+    def values(outputs: Outputs) -> list[float]:
+        return [100 * score for score in bleurt_scores(outputs.texts, outputs.references)]  # as the paper has it
 
     signature = _signed("bleurt", "transformers", model=bleurt_model(), times=100, refs="best", corpus="mean")
-    return RowMetric("BLEURT", "higher", 1, signature, rows, mean_of)
+    return mean_metric("BLEURT", 1, signature, values)
 
 
 def _copied() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(map(_per_cent, map(is_copy, outputs.texts, outputs.sources)))
+    def values(outputs: Outputs) -> list[float]:
+        return [100.0 * is_copy(*pair) for pair in zip(outputs.texts, outputs.sources, strict=True)]
 
     signature = _signed("copied", case="no", punctuation="no", corpus="per-cent")
-    return RowMetric("copied", "lower", 1, signature, rows, mean_of, needs_references=False)
-
-
-def _per_cent(yes: bool) -> float:
-    return 100.0 * yes
+    return mean_metric("copied", 1, signature, values, better="lower", needs_references=False)
 
 
 def _words() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return to_mean(len(bare_words(text)) for text in outputs.texts)
+    def values(outputs: Outputs) -> list[float]:
+        return [len(bare_words(text)) for text in outputs.texts]
 
     signature = _signed("words", punctuation="no", corpus="mean")
-    return RowMetric("words", "", 1, signature, rows, mean_of, needs_references=False)
+    return mean_metric("words", 1, signature, values, better="", needs_references=False)
 
 
 def _self_bleu() -> WholeMetric:
-    def whole(outputs: Outputs) -> float:
-        return self_bleu(outputs.texts)
-
     details = {"case": "lower", "tok": "nltk", "order": 4, "smooth": "none", "corpus": "pooled", "sample": SAMPLE}
-    return WholeMetric("self-BLEU", "lower", 1, _signed("self-bleu", "nltk", **details, seed=0), whole)
+    signature = _signed("self-bleu", "nltk", **details, seed=0)
+    return WholeMetric("self-BLEU", "lower", 1, signature, lambda given: self_bleu(given.texts))
 
 
 def _distinct(length: int) -> WholeMetric:
-    def whole(outputs: Outputs) -> float:
-        return distinct(outputs.texts, length)
-
     signature = _signed(f"distinct{length}", "nltk", case="lower", tok="nltk")
-    return WholeMetric(f"distinct-{length}", "higher", 3, signature, whole)
+    return WholeMetric(f"distinct-{length}", "higher", 3, signature, lambda given: distinct(given.texts, length))
 
 
 METRICS: dict[str, Callable[[], AnyMetric]] = {

@@ -22,9 +22,8 @@ is fluent in the eyes of that same pair: compare the fluency of such systems wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +33,7 @@ from refdec.errors import InputError, SettingsError
 from refdec.evaluate.judging.joints import WEAKEST, weakest_joints
 from refdec.evaluate.judging.metric import Metric, Outputs, mean_of, to_mean
 from refdec.evaluate.judging.wording import different_words, same_negation, same_numbers, written_alike
-from refdec.lm.pair import Pair, load_pair
+from refdec.lm.pair import Pair
 from refdec.metrics.bootstrap import Numbers
 from refdec.metrics.similarity import check_similarity, similarities
 
@@ -99,27 +98,23 @@ class Judgement:
         return self.different_words >= self.thresholds.different_words
 
     @property
-    def overall(self) -> Verdicts:
+    def all_three(self) -> Verdicts:
         return self.fluent & self.consistent & self.novel
 
-    def under(self, thresholds: Thresholds) -> Judgement:
-        """The same rows by other thresholds."""
-        return replace(self, thresholds=thresholds)
+
+JUDGED = ("fluent", "consistent", "novel", "all-three")
+"""Metrics that are verdicts of the stand-in."""
 
 
 class StandIn:
-    """Judges the outputs of systems. Without a pair it loads the embedded one, when it is first needed."""
+    """Judges the outputs of systems."""
 
-    def __init__(self, pair: Pair | None = None, thresholds: Thresholds = QUORA) -> None:
+    def __init__(self, pair: Pair, thresholds: Thresholds = QUORA) -> None:
         check_similarity()
-        self._given = pair
+        self.pair = pair
         self.thresholds = thresholds
         self._judged: dict[Outputs, Judgement] = {}
         self._read: dict[tuple[str, str], float] = {}
-
-    @cached_property
-    def pair(self) -> Pair:
-        return self._given or load_pair()
 
     @property
     def signature(self) -> str:
@@ -153,42 +148,23 @@ class StandIn:
         pairs = list(zip(sources, texts, strict=True))
         new = [pair for pair in dict.fromkeys(pairs) if pair not in self._read]
         if new:
-            found = weakest_joints(self.pair, [source for source, _ in new], [text for _, text in new])
-            self._read.update(zip(new, found.tolist(), strict=True))
+            weakest = weakest_joints(self.pair, [source for source, _ in new], [text for _, text in new])
+            self._read.update(zip(new, weakest.tolist(), strict=True))
         return np.array([self._read[pair] for pair in pairs])
 
     def metrics(self) -> dict[str, Metric]:
         """The four shares as metrics of `refdec evaluate`; they have one judgement between them."""
-        return {
-            "fluent": _Share("fluent %", self, lambda verdict: verdict.fluent),
-            "consistent": _Share("consistent %", self, lambda verdict: verdict.consistent),
-            "novel": _Share("novel %", self, lambda verdict: verdict.novel),
-            "all-three": _Share("all three %", self, lambda verdict: verdict.overall),
-        }
+        return {name: self._share(name) for name in JUDGED}
+
+    def _share(self, name: str) -> Metric:
+        def rows(outputs: Outputs) -> Numbers:
+            return to_mean(100.0 * getattr(self.judge(outputs), name.replace("-", "_")))
+
+        title = f"{name.replace('-', ' ')} %"
+        return Metric(title, "higher", 1, f"{name}|{self.signature}", rows, mean_of, needs_references=False)
 
 
 def meaning_kept(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
     """Cosine of each text with its source, both written alike."""
     alike = [written_alike(*row) for row in zip(sources, texts, strict=True)]
     return np.array(similarities([text for _, text in alike], [source for source, _ in alike]))
-
-
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """How many of a hundred texts have it."""
-
-    title: str
-    stand_in: StandIn
-    verdict: Callable[[Judgement], Verdicts]
-    better: str = "higher"
-    digits: int = 1
-
-    @property
-    def signature(self) -> str:
-        return f"{self.title.removesuffix(' %').replace(' ', '-')}|{self.stand_in.signature}"
-
-    def statistics(self, outputs: Outputs) -> Numbers:
-        return to_mean(100.0 * self.verdict(self.stand_in.judge(outputs)))
-
-    def value(self, pooled: Numbers) -> Numbers:
-        return mean_of(pooled)

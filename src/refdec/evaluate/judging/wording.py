@@ -49,8 +49,8 @@ def _closing_mark(source: str) -> str:
     bare = source.rstrip()
     if bare.endswith(("?", ".", "!")):
         return "?" if bare.endswith("?") else "."
-    said = bare_words(bare)
-    return "?" if not _ASKING.isdisjoint(said) or not _OPENING.isdisjoint(said[:1]) else "."
+    found_words = bare_words(bare)
+    return "?" if not _ASKING.isdisjoint(found_words) or not _OPENING.isdisjoint(found_words[:1]) else "."
 
 
 def different_words(text: str, other: str) -> float:
@@ -62,8 +62,8 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(bare_words(plain(text)))
 
 
-def different_share(mine: frozenset[str], theirs: frozenset[str]) -> float:
-    return len(mine ^ theirs) / len(mine | theirs) if mine or theirs else 0.0
+def different_share(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one ^ other) / len(one | other) if one or other else 0.0
 
 
 def same_numbers(text: str, other: str) -> bool:
@@ -85,5 +85,5 @@ def _numbers(text: str) -> set[str]:
 
 
 def _negations(text: str) -> int:
-    said = bare_words(_EMPTY_NEGATION.sub("", plain(text)))
-    return sum(word in _NEGATIONS or word.endswith("n't") for word in said)
+    negated = bare_words(_EMPTY_NEGATION.sub("", plain(text)))
+    return sum(word in _NEGATIONS or word.endswith("n't") for word in negated)

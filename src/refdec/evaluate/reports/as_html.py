@@ -207,11 +207,11 @@ def _spans(spans: Sequence[prose.Span]) -> str:
 
 def changes(source: str, text: str) -> Iterator[tuple[str, bool]]:
     """The text in pieces, each with whether the source lacks it there. Case does not count."""
-    given, said = _compared_words(source), _compared_words(text)
-    matcher = SequenceMatcher(None, [key for key, _ in given], [key for key, _ in said], autojunk=False)
+    source_words, words = _compared_words(source), _compared_words(text)
+    matcher = SequenceMatcher(None, [key for key, _ in source_words], [key for key, _ in words], autojunk=False)
     kept = {place for match in matcher.get_matching_blocks() for place in range(match.b, match.b + match.size)}
     pieces: list[tuple[str, bool]] = []
-    for index, (_, piece) in enumerate(said):
+    for index, (_, piece) in enumerate(words):
         new = index not in kept
         space = piece[: len(piece) - len(piece.lstrip())]
         if space:

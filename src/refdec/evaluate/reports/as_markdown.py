@@ -91,9 +91,9 @@ def _values(table: ReportTable, apart: bool) -> str:
 def _intervals(table: ReportTable) -> str:
     rows = []
     for row in table.rows:
-        found = [cells.interval(cells.cell_of(row, column), column.digits) for column in table.columns]
-        if any(found):
-            rows.append([_name(row), *found])
+        intervals = [cells.interval(cells.cell_of(row, column), column.digits) for column in table.columns]
+        if any(intervals):
+            rows.append([_name(row), *intervals])
     return _lines(["", *(_text(column.title) for column in table.columns)], rows, "---:")
 
 

@@ -34,7 +34,7 @@ def heading(column: ReportColumn) -> str:
 
 def best(table: ReportTable) -> frozenset[tuple[int, str]]:
     """Row and column key of the best measured figures. What reads the same is equally good."""
-    found = set()
+    places = set()
     for column in table.columns:
         read = {
             index: float(text)
@@ -43,8 +43,8 @@ def best(table: ReportTable) -> frozenset[tuple[int, str]]:
         }
         if column.better in ARROWS and len(read) > 1:
             top = max(read.values()) if column.better == "higher" else min(read.values())
-            found |= {(index, column.key) for index, value in read.items() if value == top}
-    return frozenset(found)
+            places |= {(index, column.key) for index, value in read.items() if value == top}
+    return frozenset(places)
 
 
 def has_quoted(table: ReportTable) -> bool:

@@ -34,12 +34,12 @@ def place_labels(
         [_box(point, size, _step(choice, gap), choice[1]) for choice in CHOICES]
         for point, size in zip(points, sizes, strict=True)
     ]
-    own = [[_own_cost(box, drawn, area) + _taste(index) for index, box in enumerate(row)] for row in boxes]
+    alone = [[_own_cost(box, drawn, area) + _taste(index) for index, box in enumerate(row)] for row in boxes]
     chosen: dict[int, int] = {}
     for label in list(range(len(points))) * ROUNDS:
         others = [boxes[other][index] for other, index in chosen.items() if other != label]
         costs = [
-            cost + COVERED_LABEL * _overlaps(box, others) for cost, box in zip(own[label], boxes[label], strict=True)
+            cost + COVERED_LABEL * _overlaps(box, others) for cost, box in zip(alone[label], boxes[label], strict=True)
         ]
         chosen[label] = costs.index(min(costs))
     return [(CHOICES[index][1], _step(CHOICES[index], gap)) for _, index in sorted(chosen.items())]

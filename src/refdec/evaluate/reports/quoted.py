@@ -18,11 +18,11 @@ Quoted = tuple[tuple[str, dict[str, float]], ...]
 def _table(keys: str, rows: str) -> Quoted:
     """Lines of a name and one figure for each key, "-" where the paper has none."""
     names = keys.split()
-    found = []
+    table = []
     for line in rows.strip().splitlines():
         system, *figures = line.strip().rsplit(maxsplit=len(names))
-        found.append((system, {key: float(text) for key, text in zip(names, figures, strict=True) if text != "-"}))
-    return tuple(found)
+        table.append((system, {key: float(text) for key, text in zip(names, figures, strict=True) if text != "-"}))
+    return tuple(table)
 
 
 TABLES: dict[str, Quoted] = {
@@ -225,11 +225,11 @@ def quoted_rows(table: str, *more: str) -> tuple[ReportRow, ...]:
     extra = [dict(quoted(name)) for name in more]
     rows = []
     for system, figures in quoted(table):
-        known: dict[str, float] = {}
-        for part in (figures, *(found.get(system, {}) for found in extra)):
-            known = part | known
+        merged: dict[str, float] = {}
+        for part in (figures, *(table_figures.get(system, {}) for table_figures in extra)):
+            merged = part | merged
         rows.append(
-            ReportRow(system, {key: Cell(value) for key, value in known.items()}, quoted=True, group=_group(system))
+            ReportRow(system, {key: Cell(value) for key, value in merged.items()}, quoted=True, group=_group(system))
         )
     return tuple(rows)
 
