@@ -177,7 +177,7 @@ def test_zstandard_is_asked_for_where_it_is_needed(tmp_path: Path, monkeypatch: 
         (QUESTION | {"id": "q2", "source": "\n"}, '"source" is empty'),
         (
             b'{"id": "q2", "source": "\\ud83d", "references": ["x"]}',
-            '"source" has a character in it that is none (half of a surrogate pair)',
+            '"source" has half of a surrogate pair in it, which is not a character',
         ),
         ({"id": "q2", "source": "x"}, 'there is no "references"'),
         (QUESTION | {"id": "q2", "references": "one text"}, '"references" must be a list of texts'),
@@ -291,7 +291,7 @@ def test_the_data_folder_is_given_or_in_the_environment(tmp_path: Path, monkeypa
     with pytest.raises(InputError, match=r"--data DIR or set REFDEC_DATA; docs/data\.md"):
         data_folder(None)
     monkeypatch.setenv(VARIABLE, "")
-    with pytest.raises(InputError, match="It is not known where the data is"):
+    with pytest.raises(InputError, match="No folder of data is named"):
         data_folder(None)
     monkeypatch.setenv(VARIABLE, str(set_there))
     assert data_folder(None) == set_there

@@ -11,7 +11,7 @@ from refdec.evaluate.reports import cells
 from refdec.evaluate.reports.report import Report, ReportTable
 
 PIPED = 200
-"""Characters of a line where there is no terminal to fit into."""
+"""Characters per line where the output goes to no terminal."""
 
 
 def show_report(report: Report) -> None:

@@ -47,7 +47,7 @@ def bert_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) 
 
 
 def bert_score_model() -> tuple[str, int | None]:
-    """The model as it is named, and the layer at which it is read; None is the last."""
+    """The name of the model, and the layer at which it is read; None is the last."""
     name = named_model(TITLE, MODEL, "roberta-large")
     layer = os.environ.get(LAYER, "").strip()
     if layer and not layer.isdigit():

@@ -34,7 +34,7 @@ def bleurt_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]
 
 
 def bleurt_model() -> str:
-    """The model as it is named."""
+    """The name of the model, from the environment."""
     return named_model(TITLE, MODEL, "lucadiliello/BLEURT-20-D12")
 
 

@@ -44,6 +44,6 @@ def sums(statistics: Numbers, drawn: Draws) -> Numbers:
 
 
 def interval(values: Numbers, level: float = LEVEL) -> tuple[float, float]:
-    """The middle of the values of resamples: 95 % of them, unless told."""
+    """The middle of the values of resamples: 95 % of them, by default."""
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

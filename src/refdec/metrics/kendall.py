@@ -21,7 +21,7 @@ def kendall_like(pairs: Iterable[Pair]) -> float:
 
 
 def tau_interval(groups: Iterable[Sequence[Pair]], resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
-    """The middle 95 % of tau over bootstrap resamples of segments, one group of pairs a segment.
+    """The middle 95 % of tau over bootstrap resamples of segments, one group of pairs per segment.
 
     Pairs of one segment share translations, so whole segments are drawn, never single pairs.
     """

@@ -55,7 +55,7 @@ def meteor_statistics(candidates: Sequence[str], references: Sequence[Sequence[s
     weighted = np.einsum("k,c,rkct->rt", WEIGHTS, np.array([DELTA, 1 - DELTA]), matched)
     words = DELTA * (lengths - functions) + (1 - DELTA) * functions
     chunks, matches = counts[:, 20], counts[:, 21:]
-    whole = (matches == lengths).all(1) & (chunks == 1)  # a text that is its reference has no order to be punished for
+    whole = (matches == lengths).all(1) & (chunks == 1)  # a text that is its reference gets no penalty for order
     return np.column_stack([weighted, words, np.where(whole, 0, chunks), matches.mean(1)])
 
 
@@ -97,7 +97,7 @@ def _run(candidates: Sequence[str], references: Sequence[Sequence[str]], wanted:
 
 
 def _write(path: Path, texts: Iterable[str]) -> None:
-    lines = (" ".join(text.split()) + "\n" for text in texts)  # one text a line, whatever breaks it has inside
+    lines = (" ".join(text.split()) + "\n" for text in texts)  # one text per line, whatever breaks it has inside
     path.write_text("".join(lines), encoding="utf-8", errors="replace", newline="\n")
 
 

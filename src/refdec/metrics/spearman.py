@@ -44,7 +44,7 @@ def _pair(first: Sequence[float], second: Sequence[float]) -> tuple[Numbers, Num
     if one.shape != other.shape:
         raise InputError(f"A correlation needs pairs of values; there are {len(one)} and {len(other)}.")
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        raise InputError("A correlation needs numbers; some of the values are none (NaN or infinite).")
+        raise InputError("A correlation needs numbers; some of the values are NaN or infinite.")
     if len(np.unique(one)) < 2 or len(np.unique(other)) < 2:
         raise InputError("A correlation needs at least two different values on both sides.")
     return one, other

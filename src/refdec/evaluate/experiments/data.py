@@ -1,4 +1,4 @@
-"""The data sets that refdec is measured on: which there are, where their files lie, and what a row of each has.
+"""The data sets that refdec is measured on: their names, where their files are, and what a row of each has.
 
 Reads and checks, and changes no text but for the control characters of WMT. Knows nothing of systems or metrics. The
 sets themselves are no part of refdec; docs/data.md says where they come from and how their files are made.
@@ -65,7 +65,7 @@ Kind = type[Example] | type[StoryGap] | type[Graded] | type[Segment]
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """What the rows of a set are, and where its splits lie in the data folder."""
+    """The kind of the rows of a set, and the place of its splits in the data folder."""
 
     kind: Kind
     splits: dict[str, str]
@@ -83,15 +83,15 @@ SETS = {
 VOTES = {"test": "twitter/test.jsonl"}  # every pair of Twitter with its votes, paraphrase or not
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-"""A few translations have control characters in them, which the models refuse; they are taken for spaces."""
+"""The models refuse control characters, which a few translations have; they become spaces."""
 
 
 def data_folder(given: Path | None) -> Path:
-    """The folder that the sets lie in: as given, else as the environment has it."""
+    """The folder of the data sets: as given, else as the environment variable names it."""
     named = given or os.environ.get(VARIABLE)
     if not named:
         raise InputError(
-            f"It is not known where the data is. Give --data DIR or set {VARIABLE}; docs/data.md says what lies there."
+            f"No folder of data is named. Give --data DIR or set {VARIABLE}; docs/data.md says what belongs there."
         )
     folder = Path(named)
     if not folder.is_dir():
@@ -110,7 +110,7 @@ def find_set(name: str, kind: Kind | None = None) -> DataSet:
 
 
 def read_examples(folder: Path, name: str, split: str) -> list[Example]:
-    """What to paraphrase: quora, quora-upsa or twitter."""
+    """Texts to paraphrase: quora, quora-upsa or twitter."""
     return example_file(_file(folder, _place(name, Example, split)))
 
 
@@ -119,7 +119,7 @@ def example_file(path: Path) -> list[Example]:
 
 
 def read_gaps(folder: Path, name: str, split: str) -> list[StoryGap]:
-    """What to fill: anlg."""
+    """Gaps to fill: anlg."""
     path = _file(folder, _place(name, StoryGap, split))
     return [
         StoryGap(key, line.text("o1"), line.text("o2"), line.texts("references"))

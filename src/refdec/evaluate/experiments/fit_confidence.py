@@ -2,9 +2,9 @@
 
     python -m refdec.evaluate.experiments.fit_confidence dev-*.jsonl.gz --to src/refdec/pretrained/confidence.json
 
-Files of outputs in, coefficients out: ridge logistic regression by Newton's method. What is said of its quality comes
-from cross-validation over sources: all candidates of a source, with whatever settings, are judged by coefficients that
-were fitted without them. A judge is any function of source and text that the models have no hand in.
+Files of outputs in, coefficients out: ridge logistic regression by Newton's method. Its quality is assessed by
+cross-validation over sources: all candidates of a source, with whatever settings, are judged by coefficients that were
+fitted without them. A judge is any function of source and text that is independent of the models.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from refdec.settings import ParaphraseSettings
 from refdec.tasks.confidence import CALIBRATIONS, FEATURES, features
 
 MEANING_KEPT = 0.8
-"""The cosine of sentence embeddings from which on a text counts as keeping the meaning."""
+"""The least cosine of sentence embeddings at which a text counts as keeping the meaning."""
 
 YIELDS = (1.0, 0.8, 0.6, 0.4)  # shares of the sources for which a result is accepted
 BANDS = 10  # of confidence, from 0 to 1
 FOLDS = 10
-RIDGE = 1.0  # on standardized features: it matters only where there is hardly any data
+RIDGE = 1.0  # on standardized features: it matters only for very small data
 STEPS = 50
 CONVERGED = 1e-10
-FLAT = 1e-9  # a feature that spreads less than this does not change: the rest is rounding
+FLAT = 1e-9  # a feature with a smaller standard deviation is constant: the rest is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ JUDGES = {
 
 @dataclass(frozen=True, slots=True)
 class JudgedCandidates:
-    """JudgedCandidates of many sources, copies left out, and what the judge says of them."""
+    """Candidates of many sources, without copies, and the verdicts of the judge on them."""
 
     features: Numbers  # (candidates, features)
     kept: NDArray[np.bool_]  # whether the judge finds the meaning in them
@@ -111,7 +111,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """What a user gets who takes the most confident results only."""
+    """The results of a user who takes only the most confident ones."""
 
     share: float  # of the sources
     least: float  # the lowest confidence among them
@@ -159,7 +159,7 @@ def gather(files: Iterable[Iterable[OutputRow]], judge: Judge, most: int | None 
 
 
 def settings_of(row: OutputRow) -> ParaphraseSettings:
-    """What the signature of a row says of the settings that confidence depends on."""
+    """The settings that confidence depends on, from the signature of a row."""
     parts = _signature(row)
     if parts.get("task") != "paraphrase":
         raise InputError(f"The output {row['id']!r} has no signature of a paraphrase. Give files that refdec wrote.")
@@ -234,7 +234,7 @@ def precision_at(kept: NDArray[np.bool_], confidences: Numbers, share: float) ->
 def calibrate(
     files: Mapping[str, Sequence[OutputRow]], judge: Judge, most: int | None = None
 ) -> tuple[str, dict[str, Any], dict[str, Assessment]]:
-    """The pair that files of outputs are of, what is kept of its calibration, and how good that is.
+    """The pair that made the files of outputs, its calibration as it is stored, and how good that is.
 
     Assessed are the best-ranked results, since those are what users see: of all files, and of each by its name.
     """
@@ -269,7 +269,7 @@ def calibrate(
 
 
 def summary(assessment: Assessment) -> dict[str, Any]:
-    """The figures of an assessment without its bands, rounded as they are worth it."""
+    """The figures of an assessment without its bands, rounded."""
     return {
         "results": assessment.count,
         "kept": round(assessment.kept, 3),

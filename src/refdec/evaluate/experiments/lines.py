@@ -69,7 +69,7 @@ class Line:
         try:
             value.encode()
         except UnicodeEncodeError:  # half of a surrogate pair: JSON can write it, a file or a model cannot
-            raise self.wrong(f"{name} has a character in it that is none (half of a surrogate pair).") from None
+            raise self.wrong(f"{name} has half of a surrogate pair in it, which is not a character.") from None
         return value
 
     def _text(self, value: Any, name: str) -> str:
@@ -80,7 +80,7 @@ class Line:
 
 
 def keyed(lines: Iterable[Line], key: Callable[[Line], Key]) -> Iterator[tuple[Key, Line]]:
-    """Each line with what names it; the same name on two lines is refused."""
+    """Each line with its key; the same key on two lines is refused."""
     seen: dict[Key, int] = {}
     for line in lines:
         name = key(line)
@@ -101,7 +101,7 @@ def find_file(path: Path) -> Path | None:
 
 
 def read_lines(path: Path) -> list[Line]:
-    """The objects of a file that is there; at least one."""
+    """The objects of an existing file; at least one."""
     lines = parse(path, read_content(path))
     if not lines:
         raise InputError(f"{path} is empty. The format is in docs/data.md.")
@@ -109,7 +109,7 @@ def read_lines(path: Path) -> list[Line]:
 
 
 def parse(path: Path, content: bytes) -> list[Line]:
-    """One object a line. Blank lines count, but are no lines of the file."""
+    """One object per line. Blank lines are skipped, and counted in line numbers."""
     rows = content.removeprefix(codecs.BOM_UTF8).split(b"\n")
     return [_line(path, number, row) for number, row in enumerate(rows, start=1) if row.strip()]
 
@@ -128,7 +128,7 @@ def _line(path: Path, number: int, row: bytes) -> Line:
 
 
 def read_content(path: Path) -> bytes:
-    """What is in a file, unpacked by what its name ends in."""
+    """The content of a file, unpacked as its ending says."""
     try:
         with open_packed(path) as file:
             return file.read()

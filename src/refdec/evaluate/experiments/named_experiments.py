@@ -55,7 +55,7 @@ def check(bench: Bench, names: Sequence[str]) -> None:
 
 
 def generate(bench: Bench, names: Sequence[str]) -> None:
-    """What these experiments need and does not lie there yet."""
+    """Generate the outputs that these experiments need and that are missing."""
     for name in names:
         for system, rows in experiment(name).needs(bench):
             bench.runs.outputs(system, rows)
@@ -78,7 +78,7 @@ def run(bench: Bench, names: Sequence[str], command: str, examples: bool = True)
 
 
 def write(report: Report, folder: Path) -> list[Path]:
-    """report.md, report.html and the pictures of the former; what they replace is replaced whole."""
+    """Write report.md with its pictures, and report.html, each as a whole."""
     drawn = pictures(report)
     if drawn:
         (folder / PICTURES).mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
-"""Files of outputs: what a system said for each row of a data set, one JSON object a line.
+"""Files of outputs: what a system said for each row of a data set, one JSON object per line.
 
 A line has the row's `id`, and either an `output`, which is a text, or `results`, candidates in rank order as refdec
-gives them, or `scores` of texts that the data has, by name. Files that refdec writes grow line by line, go on where a
-killed run stopped, and hold one signature. No line that is there is ever changed. Knows nothing of what else is in a
-row, nor of metrics.
+gives them, or `scores` of texts of the data, by name. Files that refdec writes grow line by line, go on where a killed
+run stopped, and hold one signature. A line that was written is never changed. Knows nothing of what else is in a row,
+nor of metrics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from refdec.files.whole import check_writable
 
 OutputRow = dict[str, Any]
 
-START = b'{"id": "'  # of every line that is written: nothing else is taken for half a line and cut off
+START = b'{"id": "'  # every written line begins so: only such a beginning is taken for a torn line and cut off
 RESULT = {
     **dict.fromkeys(("score", "relative", "novelty"), (int, float)),
     **dict.fromkeys(("copy", "passes"), (bool,)),
@@ -38,7 +38,7 @@ class OutputFile:
                 if example.id not in file.done:
                     file.append({"id": example.id, **reflector.paraphrase(example.source).to_dict()})
 
-    What does not belong together is refused when the file is opened, and the file left as it is.
+    A file of other settings or other data is refused when it is opened, and left as it is.
     """
 
     def __init__(self, path: Path, signature: str, ids: Iterable[str]) -> None:
@@ -47,7 +47,7 @@ class OutputFile:
         self.done: set[str] = set()
         self._ids = frozenset(ids)
         self._count = 0  # lines
-        _refuse_what_is_no_plain_file(path)
+        _check_appendable(path)
         self._file = GrowingFile(path)
         try:
             self._go_on()
@@ -79,7 +79,7 @@ class OutputFile:
         self.close()
 
     def _go_on(self) -> None:
-        """Check what is there, and make the file end in a whole line."""
+        """Check the lines of an earlier run, and make the file end in a whole line."""
         content = self._file.content()
         torn = _torn(content)
         whole = content[: len(content) - len(torn)]
@@ -93,7 +93,7 @@ class OutputFile:
             self._file.add(b"\n")
 
     def _check(self, line: Line) -> None:
-        """Whether a line belongs into this file."""
+        """Refuse a line that does not belong into this file."""
         _check_form(line)
         if "signature" not in line.fields:
             raise InputError(
@@ -108,8 +108,8 @@ class OutputFile:
             )
         if line.fields["id"] not in self._ids:
             raise InputError(
-                f"{self.path} holds outputs for other data: {line.fields['id']!r} (line {line.number}) is none of the "
-                f"{len(self._ids):,} ids of the data. Name another file, or the data it was made from."
+                f"{self.path} holds outputs for other data: {line.fields['id']!r} (line {line.number}) is not among "
+                f"the {len(self._ids):,} ids of the data. Name another file, or the data it was made from."
             )
 
 
@@ -127,7 +127,7 @@ def read_outputs(path: Path) -> dict[str, OutputRow]:
     _refuse_mixture(list(rows.values()))
     if torn:
         raise InputError(
-            f"{file} ends in half a line: what wrote it was stopped. Go on with the generation, which mends that, or "
+            f"{file} ends in half a line, because its writer was stopped. Generate again, which completes it, or "
             "remove the line."
         )
     if not rows:
@@ -144,8 +144,8 @@ def matched(
 ) -> list[OutputRow]:
     """The rows of the data's ids, in their order; with a limit, of the first so many.
 
-    Refused where one is missing, and where a row is for no id of the data, so that nothing is scored against the wrong
-    row. Where `ids` are only a part of the data, such as its isolated rows, `known` are all of them.
+    Refused where an id has no row, and where a row has an unknown id, so that nothing is scored against the wrong row.
+    Where `ids` are only a part of the data, such as its isolated rows, `known` are all of them.
     """
     if limit is not None and limit < 1:
         raise SettingsError(f"The number of rows is {limit}; it must be 1 or more.")
@@ -175,7 +175,7 @@ def _id(line: Line) -> str:
 
 
 def _check_form(line: Line) -> None:
-    """Whether it is a line of outputs."""
+    """Refuse what is not a line of outputs."""
     if sum(name in line.fields for name in ("output", "results", "scores")) != 1:
         raise line.wrong('a line of outputs has either "output" or "results" or "scores".')
     if "signature" in line.fields:
@@ -206,7 +206,7 @@ def _refuse_mixture(lines: Sequence[Line]) -> None:
 
 
 def _torn(content: bytes) -> bytes:
-    """The beginning of a line that refdec was writing when it was stopped, at the end of a file; else nothing.
+    """The torn last line of a file, which refdec was writing when it was stopped; empty where the last line is whole.
 
     A line that lacks only its end is whole: no beginning of a JSON object is one.
     """
@@ -241,9 +241,9 @@ def _few(ids: Sequence[str]) -> str:
     return ", ".join(ids[:FEW]) + (", ..." if len(ids) > FEW else "")
 
 
-def _refuse_what_is_no_plain_file(path: Path) -> None:
+def _check_appendable(path: Path) -> None:
     check_writable(path)
     if path.exists() and not path.is_file():
-        raise InputError(f"{path} is no plain file, so outputs cannot be added to it line by line. Name another.")
+        raise InputError(f"{path} is not a regular file, so outputs cannot be added to it line by line. Name another.")
     if is_packed(path):
         raise InputError(f"{path} would be compressed, and outputs are written plain. Leave out {path.suffix}.")

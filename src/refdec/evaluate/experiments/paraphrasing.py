@@ -1,6 +1,6 @@
 """Paraphrasing: the paper's tables for Quora and Twitter.
 
-Outputs of every system are chosen by the paper's protocol and measured on the same rows.
+The outputs of every system are chosen by the paper's protocol and measured on the same rows.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _choose(
     tuned: Sequence[OutputRow],
     cutoffs: list[str],
 ) -> list[str]:
-    """Add what a ranking system says by the paper's protocol, and return what the rows are called."""
+    """Add the outputs of a ranking system by the paper's protocol; returns the names of the rows."""
     texts_by_name = {f"{name} Top": [top(row) for row in system_rows], name: [best(row) for row in system_rows]}
     for target in TARGETS:
         cutoff = cutoff_for(tuned, target)
@@ -136,7 +136,7 @@ def _tuning(bench: Bench, item: System, tuned: Rows) -> list[OutputRow]:
     if isinstance(item, Saved):
         raise InputError(
             f"{item.path} holds ranked candidates, and cutoffs for them are found on {tuned.place}, for which it has "
-            "nothing. Give a file with one output a row."
+            "no outputs. Give a file with one output per row."
         )
     return list(bench.runs.outputs(item, tuned).values())
 

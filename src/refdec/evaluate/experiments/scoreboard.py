@@ -21,7 +21,7 @@ INTERVALS = "Intervals are the middle 95 % of {} bootstrap resamples of the {:,}
 
 @dataclass
 class Scoreboard:
-    """Named outputs for the same rows, and the metrics that are asked of them."""
+    """Outputs of several systems for the same rows, and their figures by each metric."""
 
     metrics: Mapping[str, AnyMetric]
     rows: int

@@ -1,6 +1,6 @@
 """Systems by name: what is compared with what.
 
-`source` and `reference` are yardsticks; `rd` is refdec itself, with a preset and changes where they are named
+`source` and `reference` are texts of the data; `rd` is refdec itself, with a preset and changes where they are named
 (`rd:paper,contexts=240`); everything else is a file of outputs. Knows names and settings, loads nothing.
 """
 
@@ -28,7 +28,7 @@ class GivenText:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What another system said."""
+    """A file of outputs of another system."""
 
     path: Path
 

@@ -1,4 +1,4 @@
-"""How far what judges can be trusted: the confidence of results, and the stand-in for human judgement."""
+"""How far the confidence of results and the stand-in for human judgement can be trusted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def confidence(bench: Bench) -> list[Section]:
         )
     note = (
         "Best-ranked results that are no copies. Meaning kept: the cosine of sentence embeddings with the source is "
-        "0.8 or more, by a model that refdec has no hand in. The confidence was fitted on Quora dev."
+        "0.8 or more, by a model that has no part in refdec. The confidence was fitted on Quora dev."
     )
     precise = [
         Series(name, tuple(PlotPoint(100 * item.share, 100 * item.precision) for item in result.accepted))

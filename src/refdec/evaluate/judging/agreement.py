@@ -26,7 +26,7 @@ Pairs = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Of verdicts with labels, and of the number behind the verdicts, at any threshold (`auc`)."""
+    """Agreement of verdicts with people's labels; `auc` is that of the scores behind the verdicts, at any threshold."""
 
     pairs: int
     positive: int
@@ -39,7 +39,7 @@ class Agreement:
 
 
 def agreement(labels: Verdicts, accepted: Verdicts, scores: Numbers) -> Agreement:
-    """Labels are people's, verdicts are ours; higher scores should go with true labels."""
+    """Labels are people's, `accepted` are our verdicts; higher scores should go with true labels."""
     if not labels.any() or labels.all():
         raise InputError("Agreement needs pairs that people accept and pairs that they do not.")
     recall, wrongly = float(accepted[labels].mean()), float(accepted[~labels].mean())

@@ -1,11 +1,11 @@
-"""How well the words of a text join, as two language models see it that read in opposite directions.
+"""How well the words of a text join, as seen by two language models that read in opposite directions.
 
 Each text is read next to its source, so a rare word that the source has is no surprise. At the joint between two
 tokens, the forward model tells how much more likely the right one is there than in any text, and the backward model
 the left one. Three weak joints make a text hard to read, however likely the rest is; a mean over all tokens hides them.
 A text that breaks off shows in the joint with its closing mark.
 
-The models that judge may be the models that wrote: a system of refdec is judged by its own pair, and gently.
+The models that judge may be the models that wrote: refdec's outputs are judged by their own pair, and gently.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from refdec.metrics.bootstrap import Numbers
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """What one system said, row by row, beside what it was given and what people said."""
+    """The outputs of one system, row by row, with the sources and the references."""
 
     sources: tuple[str, ...]
     texts: tuple[str, ...]

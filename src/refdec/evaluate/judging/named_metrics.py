@@ -1,7 +1,7 @@
 """The metrics by name: what each sums over rows and what the sums give, for `refdec evaluate`.
 
-The mathematics is in `refdec.metrics`, a file a metric. A metric is made by its name, and refused at once where a
-package, a program or a model that it needs is missing: before texts are generated, not after.
+The mathematics is in `refdec.metrics`. A metric is made by its name, and refused where a package, a program or a model
+that it needs is missing, so that this is found out before texts are generated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def metric(name: str) -> AnyMetric:
 
 
 def check_metric(name: str, others: Iterable[str] = ()) -> None:
-    """Refuse a name that is no metric; others are those that are made elsewhere."""
+    """Refuse an unknown name; `others` are the metrics that are made elsewhere."""
     known = [*METRICS, *others]
     if name not in METRICS:
         raise SettingsError(f"There is no metric {name!r}{did_you_mean(name, known)}. Metrics: {', '.join(known)}.")
@@ -198,4 +198,4 @@ METRICS: dict[str, Callable[[], AnyMetric]] = {
     "distinct1": partial(_distinct, 1),
     "distinct2": partial(_distinct, 2),
 }
-"""Name to maker. A maker raises a `ModelError` where something is missing that its metric needs."""
+"""Name to maker. A maker raises a `ModelError` where its metric lacks a package, a program or a model."""

@@ -66,12 +66,12 @@ class Thresholds:
 
 QUORA = Thresholds()
 TWITTER = Thresholds(joints=-2.15, similarity=0.74, numbers=False, negations=False)
-"""For headlines and tweets. References leave out or add numbers there, and six raters did not mind."""
+"""For headlines and tweets. Their references leave out or add numbers, and six raters did not mind."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """Of each row the numbers, and the verdicts that thresholds make of them."""
+    """The numbers of each row, and the verdicts that thresholds make of them."""
 
     thresholds: Thresholds
     joints: Numbers

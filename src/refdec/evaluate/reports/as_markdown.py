@@ -146,7 +146,7 @@ def _start(text: str) -> str:
 
 
 def _quiet(text: str) -> str:
-    """What would start a list or draw a rule at the start of a line no longer does."""
+    """Escapes what would start a list or draw a rule at the start of a line."""
     return re.sub(r"^(\d*)([-+](?=[\s-]|$)|[.)](?=\s|$))", r"\1\\\2", text)
 
 

@@ -21,7 +21,7 @@ def number(value: float | None, digits: int) -> str:
 
 
 def interval(cell: Cell, digits: int) -> str:
-    """Empty where there is none. A dash would be lost beside a minus sign."""
+    """The interval of a figure, or "". Negative ends are joined by "to": a dash would be lost beside a minus sign."""
     if cell.low is None or cell.high is None or not math.isfinite(cell.low + cell.high):
         return ""
     between = " to " if min(cell.low, cell.high) < 0 else "–"

@@ -208,7 +208,7 @@ LEARNED_FROM = {
         *("GPT2-Fixed", "DeLorean", "ILM", "Reflective Decoding"),
     ),
 }
-"""As the paper sorts the systems; what is not here (source, people, metrics) learned nothing for its task."""
+"""The systems as the paper sorts them; the others (source, people, metrics) learned nothing for the task."""
 
 
 def quoted(table: str) -> Quoted:
