@@ -53,7 +53,7 @@ def summary(result: ParaphraseResult, keep: Constraints) -> dict[str, Any]:
 
 def report(path: Path) -> None:
     rows = read_rows(path)
-    print(f"{'':10} {'returned':>9} {'breaking':>9} {'with one':>9} {'good a text':>12} {'score':>7} {'Novelty':>8}")
+    print(f"{'':10} {'returned':>9} {'breaking':>9} {'with one':>9} {'good/text':>12} {'score':>7} {'Novelty':>8}")
     table = {}
     for form in ("steered", "sieved"):
         found = [row[form] for row in rows]

@@ -16,8 +16,8 @@ import torch
 
 from benchmarks.outputs import changes, load_reflector, model_arguments
 from refdec import InfillSettings, Pair
-from refdec.evaluate.data import data_folder, read_gaps
-from refdec.evaluate.outputs import OutputFile
+from refdec.evaluate.experiments.data import data_folder, read_gaps
+from refdec.evaluate.experiments.outputs import OutputFile
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.sampling import Sampling, sample_branching
 from refdec.reflect.side import FramedIds, Side

@@ -23,7 +23,7 @@ def read_rows(path: Path, count: int | None = None) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Sequence[Row], make: Callable[[Row], Row], signature: str) -> None:
-    """One line of results a row; rows that the file has already are skipped, other settings are refused."""
+    """One line of results per row; rows that the file has already are skipped, other settings are refused."""
     done = read_rows(path) if path.exists() else []
     if done and comparable(done[0]["signature"]) != comparable(signature):
         raise InputError(f"{path} holds outputs of other settings. Name another file.")

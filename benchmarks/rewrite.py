@@ -5,7 +5,7 @@
 
 The span of each document is rewritten between its neighbours, and paraphrased without them; the best-ranked text that
 is no copy is put in the span's place. Two judges: the cosine of the whole document with the original one, by an
-embedding that the pair has no hand in, and how probable the pair finds the neighbours around the new text.
+embedding that is independent of the pair, and how probable the pair finds the neighbours around the new text.
 """
 
 from __future__ import annotations

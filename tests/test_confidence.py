@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from refdec import Pair, Paraphrase, ParaphraseResult, ParaphraseSettings, Reflector
 from refdec.errors import InputError
-from refdec.evaluate import confidence as fitting
-from refdec.evaluate.confidence import (
+from refdec.evaluate.experiments import fit_confidence as fitting
+from refdec.evaluate.experiments.fit_confidence import (
     JUDGES,
-    Candidates,
     Judge,
+    JudgedCandidates,
     assess,
     auc,
     calibrate,
@@ -160,12 +160,12 @@ def test_confident_results_are_no_copies_and_never_less_sure() -> None:
     assert unknown.to_dict()["results"][0]["confidence"] is None
 
 
-def drawn(truth: Sequence[float], count: int) -> Candidates:
-    """Candidates whose verdicts are drawn from a logistic function that is known."""
+def drawn(truth: Sequence[float], count: int) -> JudgedCandidates:
+    """JudgedCandidates whose verdicts are drawn from a logistic function that is known."""
     random = np.random.default_rng(0)
     found = random.normal(size=(count, len(FEATURES)))
     kept = random.random(count) < 1 / (1 + np.exp(-(truth[0] + found @ np.array(truth[1:]))))
-    return Candidates(found, kept, np.ones(count), np.arange(count) % 10, np.zeros(count, dtype=np.int64))
+    return JudgedCandidates(found, kept, np.ones(count), np.arange(count) % 10, np.zeros(count, dtype=np.int64))
 
 
 def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:

@@ -17,23 +17,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from refdec.errors import InputError, ModelError, RefdecError, SettingsError
-from refdec.evaluate.data import (
+from refdec.evaluate.experiments.data import (
     SETS,
     VARIABLE,
     Example,
-    Gap,
     Graded,
     Segment,
+    StoryGap,
     data_folder,
     example_file,
     find_set,
+    isolated,
     read_examples,
     read_gaps,
     read_graded,
+    read_isolated,
     read_segments,
     read_votes,
 )
-from refdec.evaluate.isolated import isolated, read_isolated
 
 Fields = dict[str, Any]
 
@@ -87,7 +88,9 @@ def test_each_set_gives_its_rows(tmp_path: Path) -> None:
     question = Example("q1", "How do bees fly?", ("How is it that bees fly?",))
     assert read_examples(tmp_path, "quora", "dev") == [question]
     assert read_examples(tmp_path, "twitter", "test") == [question]
-    assert read_gaps(tmp_path, "anlg", "test") == [Gap("a1", "Ann fell.", "She laughed.", ("Snow was there.", "Hay."))]
+    assert read_gaps(tmp_path, "anlg", "test") == [
+        StoryGap("a1", "Ann fell.", "She laughed.", ("Snow was there.", "Hay."))
+    ]
     graded = [Graded("s1", "A cat sits.", "A dog sits.", 2.5), Graded("s2", "A cat sits.", "A dog sits.", 5.0)]
     assert read_graded(tmp_path, "stsb", "train") == graded
     (voted,) = read_votes(tmp_path)
@@ -174,7 +177,7 @@ def test_zstandard_is_asked_for_where_it_is_needed(tmp_path: Path, monkeypatch: 
         (QUESTION | {"id": "q2", "source": "\n"}, '"source" is empty'),
         (
             b'{"id": "q2", "source": "\\ud83d", "references": ["x"]}',
-            '"source" has a character in it that is none (half of a surrogate pair)',
+            '"source" has half of a surrogate pair in it, which is not a character',
         ),
         ({"id": "q2", "source": "x"}, 'there is no "references"'),
         (QUESTION | {"id": "q2", "references": "one text"}, '"references" must be a list of texts'),
@@ -264,7 +267,7 @@ def test_a_wrong_name_is_answered_with_the_right_one(tmp_path: Path) -> None:
 
 
 def test_what_the_docs_convert_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    readers = {Example: read_examples, Gap: read_gaps, Graded: read_graded, Segment: read_segments}
+    readers = {Example: read_examples, StoryGap: read_gaps, Graded: read_graded, Segment: read_segments}
     page = (Path(__file__).parent.parent / "docs" / "data.md").read_text(encoding="utf-8")
     found = set()
     for number, code in enumerate(re.findall(r"^```python\n(.*?)^```", page, re.M | re.S)):
@@ -288,7 +291,7 @@ def test_the_data_folder_is_given_or_in_the_environment(tmp_path: Path, monkeypa
     with pytest.raises(InputError, match=r"--data DIR or set REFDEC_DATA; docs/data\.md"):
         data_folder(None)
     monkeypatch.setenv(VARIABLE, "")
-    with pytest.raises(InputError, match="It is not known where the data is"):
+    with pytest.raises(InputError, match="No folder of data is named"):
         data_folder(None)
     monkeypatch.setenv(VARIABLE, str(set_there))
     assert data_folder(None) == set_there

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from refdec import InputError, Pair
-from refdec.evaluate.experiment import Bench
-from refdec.evaluate.infilling import anlg
-from refdec.evaluate.report import Row, Section, Table
-from refdec.evaluate.runs import Runs
-from refdec.evaluate.scoring import wmt18
+from refdec.evaluate.experiments.bench import Bench
+from refdec.evaluate.experiments.infilling import anlg
+from refdec.evaluate.experiments.runs import Runs
+from refdec.evaluate.experiments.score_agreement import wmt18
+from refdec.evaluate.reports.report import ReportRow, ReportTable, Section
 
 GAP = {"o1": "It rained. Ann was out.", "o2": "She was wet.", "references": ["Ann had no coat."]}
 FILLINGS = ["Ann had no coat.", "ann was out", "She ran. She ran.", "Rain fell on Ann."]
@@ -34,12 +34,12 @@ def bench(folder: Path, *systems: str, **wanted: Any) -> Bench:
     return Bench(folder / "data", runs, "cpu", no_models, tuple(systems), resamples=200, **wanted)
 
 
-def rows_of(sections: list[Section]) -> dict[str, Row]:
-    assert isinstance(sections[0], Table)
+def rows_of(sections: list[Section]) -> dict[str, ReportRow]:
+    assert isinstance(sections[0], ReportTable)
     return {row.name: row for row in sections[0].rows}
 
 
-def value(row: Row, key: str) -> float:
+def value(row: ReportRow, key: str) -> float:
     found = row.cells[key].value
     assert found is not None
     return found
@@ -67,7 +67,7 @@ def test_the_best_ranked_filling_counts_and_none_is_an_empty_one_that_does_not_p
     sections = anlg(bench(tmp_path, "rd:fast", metrics=("rougeL", "words")))
     found = rows_of(sections)["rd-fast"]
     assert (value(found, "rougeL"), value(found, "words")) == pytest.approx((75.0, 3.0))
-    assert isinstance(sections[0], Table)
+    assert isinstance(sections[0], ReportTable)
     assert "rd-fast 50.0 %" in sections[0].note
 
 
@@ -107,7 +107,7 @@ def test_wmt_figures_of_a_few_pairs(tmp_path: Path) -> None:
     found = rows_of(sections)["scores"].cells["cs-en"]
     assert (found.value, found.low, found.high) == (0.5, 0.0, 1.0)
     assert not any("alone" in name for name in rows_of(sections))
-    assert isinstance(sections[0], Table)
+    assert isinstance(sections[0], ReportTable)
     assert "cs-en 4 pairs of 2 segments" in sections[0].note
 
 

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import corpus_bleu as nltk_corpus_bleu
 from sacrebleu.metrics import BLEU, TER
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from transformers import (
     BertConfig,
     BertForSequenceClassification,
@@ -30,16 +30,15 @@ from transformers import (
 )
 
 from refdec.errors import InputError, ModelError, SettingsError
-from refdec.evaluate.metric import Metric, Outputs
-from refdec.evaluate.metrics import WholeMetric, metric
-from refdec.evaluate.statistics import draws, resampled, summary
+from refdec.evaluate.judging.metric import Metric, Outputs, WholeMetric
+from refdec.evaluate.judging.named_metrics import metric
+from refdec.evaluate.judging.statistics import draws, resampled, summary
 from refdec.metrics import bertscore, bleurt, meteor, similarity
 from refdec.metrics.bleu import corpus_bleu
 from refdec.metrics.diversity import distinct, self_bleu
-from refdec.metrics.ibleu import corpus_ibleu
 from refdec.metrics.novelty import corpus_novelty
-from refdec.metrics.rouge import corpus_rouge_l
-from refdec.metrics.sari import corpus_sari
+from refdec.metrics.rouge import rouge_rows
+from refdec.metrics.sari import sari
 from refdec.text.words import words
 
 PLAIN = [
@@ -132,8 +131,10 @@ def test_novelty_ibleu_and_sari_are_those_of_the_corpus(rows: Rows) -> None:
     outputs = _outputs(rows)
     sources, texts, references = outputs.sources, outputs.texts, outputs.references
     assert _value("novelty", outputs) == pytest.approx(corpus_novelty(texts, sources))
-    assert _value("ibleu", outputs) == pytest.approx(corpus_ibleu(sources, texts, references))
-    assert _value("sari", outputs) == pytest.approx(corpus_sari(sources, texts, references))
+    assert _value("ibleu", outputs) == pytest.approx(
+        0.9 * corpus_bleu(texts, references) - 0.1 * corpus_bleu(texts, [[source] for source in sources])
+    )
+    assert _value("sari", outputs) == pytest.approx(np.mean(list(map(sari, sources, texts, references))))
 
 
 def test_ibleu_of_copies_is_nine_tenths_of_bleu_less_ten() -> None:
@@ -149,7 +150,7 @@ def test_rouge_worked_out_by_hand() -> None:
     assert _value("rougeL", outputs) == pytest.approx(60)
     stems = _outputs([("", "jumping", ["jumped"])])
     assert [_value(name, stems) for name in ("rouge1", "rougeL")] == [100, 0]
-    assert _value("rougeL", OUTPUTS) == pytest.approx(corpus_rouge_l(OUTPUTS.texts, OUTPUTS.references))
+    assert _value("rougeL", OUTPUTS) == pytest.approx(np.mean(rouge_rows(OUTPUTS.texts, OUTPUTS.references)))
 
 
 def test_copied_and_words_worked_out_by_hand() -> None:
@@ -246,7 +247,7 @@ COUNTED = [0.33520678036654417, 1.0, 0.0, 0.0, 0.3513261079108478]
 
 def test_meteor_of_counts_is_what_its_program_makes_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(meteor, "_run", lambda *_: COUNTS.strip())
-    monkeypatch.setattr("refdec.evaluate.metrics.check_meteor", lambda: None)
+    monkeypatch.setattr("refdec.evaluate.judging.named_metrics.check_meteor", lambda: None)
     found = _metric("meteor")
     statistics = found.statistics(Outputs(("",) * 5, ("",) * 5, (("",),) * 5))
     assert found.value(statistics) == pytest.approx([100 * value for value in COUNTED])
@@ -403,3 +404,20 @@ def test_a_metric_without_its_model_says_what_to_set(
     monkeypatch.setenv(variable, str(tmp_path))
     with pytest.raises(ModelError, match=f"which {variable} names"):
         summary(metric(name), OUTPUTS)
+
+
+@pytest.mark.parametrize("name", ["bertscore", "bleurt", "similarity"])
+def test_pickled_weights_are_refused_until_they_are_converted(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _bleurt(tmp_path, "bert")
+    for variable in (bertscore.MODEL, bleurt.MODEL):
+        monkeypatch.setenv(variable, str(tmp_path))
+    monkeypatch.setattr(similarity, "_directory", lambda: tmp_path)
+    safe, pickled = tmp_path / "model.safetensors", tmp_path / "pytorch_model.bin"
+    torch.save(load_file(safe), pickled)
+    safe.unlink()
+    with pytest.raises(ModelError, match=r"pytorch_model\.bin.*reads no pickles.*save_file"):
+        summary(metric(name), OUTPUTS)
+    save_file(torch.load(pickled, weights_only=True), safe, metadata={"format": "pt"})
+    assert np.isfinite(summary(metric(name), OUTPUTS).value)

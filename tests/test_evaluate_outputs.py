@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate.outputs import OutputFile, matched, read_outputs
+from refdec.evaluate.experiments.outputs import OutputFile, matched, read_outputs
 from refdec.files import growing
 
 IDS = [f"row-{number}" for number in range(6)]
@@ -120,7 +120,7 @@ def test_a_mixture_with_outputs_of_others_is_refused(tmp_path: Path) -> None:
 
 def test_outputs_for_other_data_are_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", "row-0", "row-5")
-    with pytest.raises(InputError, match=r"'row-5' \(line 2\) is none of the 3 ids of the data"):
+    with pytest.raises(InputError, match=r"'row-5' \(line 2\) is not among the 3 ids of the data"):
         OutputFile(path, SIGNATURE, IDS[:3])
 
 
@@ -154,7 +154,7 @@ def test_a_file_of_something_else_is_refused_and_left_alone(tmp_path: Path, cont
         ({"id": "a"}, 'a line of outputs has either "output" or "results"'),
         ({"id": "a", "output": "x", "results": []}, 'a line of outputs has either "output" or "results"'),
         ({"id": "a", "output": None}, '"output" must be a text'),
-        ({"id": "a", "output": "\ud800"}, '"output" has a character in it that is none'),
+        ({"id": "a", "output": "\ud800"}, '"output" has half of a surrogate pair in it'),
         ({"id": "a", "output": "x", "signature": 1}, '"signature" must be a text'),
         ({"id": "a", "results": {}}, '"results" must be a list of objects'),
         ({"id": "a", "results": ["x"]}, '"results" must be a list of objects'),
@@ -189,7 +189,7 @@ def test_missing_empty_and_torn_files_are_not_read(tmp_path: Path) -> None:
         read_outputs(path)
     write(path, "row-0", "row-1")
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(InputError, match="ends in half a line: what wrote it was stopped"):
+    with pytest.raises(InputError, match="ends in half a line, because its writer was stopped"):
         read_outputs(path)
 
 
@@ -197,7 +197,7 @@ def test_missing_empty_and_torn_files_are_not_read(tmp_path: Path) -> None:
     ("line", "message"),
     [
         (row("row-0"), "there is an output for 'row-0' already"),
-        (row("other"), "'other' .* is none of the 6 ids"),
+        (row("other"), "'other' .* is not among the 6 ids"),
         (row("row-1") | {"signature": "refdec:2"}, "holds outputs of other settings"),
         ({"id": "row-1"}, 'line 2: a line of outputs has either "output" or "results"'),
     ],
@@ -291,7 +291,7 @@ def test_places_that_cannot_hold_outputs_are_refused(tmp_path: Path) -> None:
     for path, message in [
         (tmp_path, "it is a directory"),
         (tmp_path / "none" / "rows.jsonl", "there is no directory"),
-        (Path("/dev/null"), "is no plain file"),
+        (Path("/dev/null"), "is not a regular file"),
         (tmp_path / "rows.jsonl.zst", r"outputs are written plain. Leave out \.zst"),
     ]:
         with pytest.raises(InputError, match=message):

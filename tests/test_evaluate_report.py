@@ -14,53 +14,71 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from refdec.errors import ModelError, SettingsError
-from refdec.evaluate import cells, prose
-from refdec.evaluate.changes import changes
-from refdec.evaluate.labels import place_labels
-from refdec.evaluate.plots import LIGHT, inline_svg, pictures, svg
-from refdec.evaluate.report import Cell, Column, Examples, Plot, Point, Prose, Report, Row, Series, Table
-from refdec.evaluate.report_html import html
-from refdec.evaluate.report_markdown import markdown
+from refdec.evaluate.reports import cells, prose
+from refdec.evaluate.reports.as_html import changes, html
+from refdec.evaluate.reports.as_markdown import markdown
+from refdec.evaluate.reports.labels import place_labels
+from refdec.evaluate.reports.plots import LIGHT, inline_svg, pictures, svg
+from refdec.evaluate.reports.report import (
+    Cell,
+    Examples,
+    Plot,
+    PlotPoint,
+    Prose,
+    Report,
+    ReportColumn,
+    ReportRow,
+    ReportTable,
+    Series,
+)
 from tests.test_page import HOSTILE, Document
 
 NASTY = HOSTILE + " | * _x_ **y** `z` ``` [a](https://evil.example) ![b](c) # $n_c$ ~~d~~ \\ 1. - +"
-SARI = Column("sari", "SARI", "higher", 1)
-TER = Column("ter", "TER", "lower", 1)
-NOVELTY = Column("novelty", "Novelty", "", 1)
+SARI = ReportColumn("sari", "SARI", "higher", 1)
+TER = ReportColumn("ter", "TER", "lower", 1)
+NOVELTY = ReportColumn("novelty", "Novelty", "", 1)
 
 
-def table(**changed: object) -> Table:
+def table(**changed: object) -> ReportTable:
     rows = (
-        Row("reference", {"sari": Cell(91.0), "ter": Cell(0.0)}, group="yardsticks", ranked=False),
-        Row(
+        ReportRow("reference", {"sari": Cell(91.0), "ter": Cell(0.0)}, group="yardsticks", ranked=False),
+        ReportRow(
             "fast", {"sari": Cell(36.04, 34.1, 37.9), "ter": Cell(-3.0, -4.5, 1.0), "novelty": Cell(40.0)}, group="ours"
         ),
-        Row("deep", {"sari": Cell(36.01, 34.0, 38.0, "†"), "ter": Cell(60.0)}, group="ours"),
-        Row("RD 30", {"sari": Cell(40.0), "ter": Cell(57.0), "novelty": Cell(30.0)}, quoted=True, group="the paper"),
+        ReportRow("deep", {"sari": Cell(36.01, 34.0, 38.0, "†"), "ter": Cell(60.0)}, group="ours"),
+        ReportRow(
+            "RD 30", {"sari": Cell(40.0), "ter": Cell(57.0), "novelty": Cell(30.0)}, quoted=True, group="the paper"
+        ),
     )
-    return replace(Table("Quora", (SARI, TER, NOVELTY), rows, "Intervals are of 95 %."), **changed)  # type: ignore[arg-type]
+    return replace(ReportTable("Quora", (SARI, TER, NOVELTY), rows, "Intervals are of 95 %."), **changed)  # type: ignore[arg-type]
 
 
 def plot(name: str = "curve", **changed: object) -> Plot:
     series = (
-        Series("ours", (Point(6, 30.0, 29.0, 31.5, "few"), Point(80, 38.0, 37.0, 39.0), Point(1000, 40.0, 39.0, 41.0))),
-        Series("theirs", (Point(80, 40.0, label="RD 30"), Point(20, 34.0)), quoted=True, line=False),
+        Series(
+            "ours",
+            (PlotPoint(6, 30.0, 29.0, 31.5, "few"), PlotPoint(80, 38.0, 37.0, 39.0), PlotPoint(1000, 40.0, 39.0, 41.0)),
+        ),
+        Series("theirs", (PlotPoint(80, 40.0, label="RD 30"), PlotPoint(20, 34.0)), quoted=True, line=False),
     )
     whole = Plot(name, "SARI by contexts", "contexts", "SARI", series, "A note.", log_x=True)
     return replace(whole, **changed)  # type: ignore[arg-type]
 
 
-def report(*sections: Table | Plot | Examples | Prose) -> Report:
+def report(*sections: ReportTable | Plot | Examples | Prose) -> Report:
     return Report("Evaluation", "What it says.", sections, (("command", "refdec evaluate"), ("seed", "0")))
 
 
 def nasty() -> Report:
-    row = Row(NASTY, {"a": Cell(1.0, 0.5, 2.0, NASTY)}, quoted=True, group=NASTY)
-    columns = (Column("a", NASTY, "higher", 1),)
-    series = (Series(NASTY, (Point(1, 2, label=NASTY), Point(2, 3))), Series(NASTY, (Point(3, 2),), quoted=True))
+    row = ReportRow(NASTY, {"a": Cell(1.0, 0.5, 2.0, NASTY)}, quoted=True, group=NASTY)
+    columns = (ReportColumn("a", NASTY, "higher", 1),)
+    series = (
+        Series(NASTY, (PlotPoint(1, 2, label=NASTY), PlotPoint(2, 3))),
+        Series(NASTY, (PlotPoint(3, 2),), quoted=True),
+    )
     sections = (
-        Table(NASTY, columns, (row, replace(row, quoted=False)), NASTY),
-        Table(NASTY, columns * 7, (row,), NASTY),
+        ReportTable(NASTY, columns, (row, replace(row, quoted=False)), NASTY),
+        ReportTable(NASTY, columns * 7, (row,), NASTY),
         Plot("nasty", NASTY, NASTY, NASTY, series, NASTY),
         Examples(NASTY, (NASTY, NASTY), ((NASTY, NASTY + "\n\nmore"), ("", NASTY)), NASTY),
         Prose(NASTY, "1. " + NASTY + "\n\n- " + NASTY),
@@ -86,7 +104,7 @@ def test_markdown_has_figures_with_intervals_the_best_in_bold_and_quoted_rows_in
 
 
 def test_a_wide_markdown_table_has_its_intervals_apart() -> None:
-    columns = tuple(Column("sari", f"SARI {number}", "higher", 1) for number in range(9))
+    columns = tuple(ReportColumn("sari", f"SARI {number}", "higher", 1) for number in range(9))
     text = markdown(report(table(columns=columns)), "pictures")
     assert figures_of(text, "fast") == ["**36.0**"] * 9
     folded = text[text.index("<details>") : text.index("</details>")]
@@ -163,11 +181,14 @@ def test_a_table_can_be_empty() -> None:
 
 
 def test_figures_that_are_not_numbers_are_left_out() -> None:
-    row = Row("odd", {"sari": Cell(float("nan"), float("nan"), 1.0), "ter": Cell(-0.01)})
+    row = ReportRow("odd", {"sari": Cell(float("nan"), float("nan"), 1.0), "ter": Cell(-0.01)})
     text = markdown(report(table(rows=(row,))), "p")
     assert figures_of(text, "odd") == ["–", "0.0", "–"]
     assert cells.best(table(rows=(row, row))) == {(0, "ter"), (1, "ter")}
-    assert "nan" not in svg(plot(series=(Series("odd", (Point(1, float("nan"), label="x"), Point(2, 1))),))).lower()
+    assert (
+        "nan"
+        not in svg(plot(series=(Series("odd", (PlotPoint(1, float("nan"), label="x"), PlotPoint(2, 1))),))).lower()
+    )
 
 
 def test_prose_has_paragraphs_lists_and_code() -> None:
@@ -200,7 +221,7 @@ def test_a_picture_is_valid_svg_with_its_texts_as_text() -> None:
 
 def test_a_picture_in_a_page_takes_the_colours_of_the_page_and_leaves_labels_alone() -> None:
     label = 'see (#5) id="x" #0072b2'
-    drawn = inline_svg(plot(series=(Series("ours", (Point(1, 1, 0, 2, label), Point(2, 2, 1, 3))),)))
+    drawn = inline_svg(plot(series=(Series("ours", (PlotPoint(1, 1, 0, 2, label), PlotPoint(2, 2, 1, 3))),)))
     assert label in drawn
     markup = drawn.replace(label, "")
     assert not re.search("#[0-9a-f]{6}", markup)
@@ -227,7 +248,7 @@ def test_names_and_axes_that_cannot_be_are_refused() -> None:
     with pytest.raises(SettingsError, match="small letters"):
         plot("../etc/passwd")
     with pytest.raises(SettingsError, match="above 0"):
-        plot(series=(Series("ours", (Point(0, 1),)),))
+        plot(series=(Series("ours", (PlotPoint(0, 1),)),))
     with pytest.raises(SettingsError, match="files would be one"):
         report(plot(), plot())
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from refdec import InputError, Reflector, SettingsError
-from refdec.evaluate.data import Example
-from refdec.evaluate.protocol import best, cutoff_for, novelty_at, top
-from refdec.evaluate.runs import Rows, Runs
-from refdec.evaluate.systems import Reflective, Saved, Yardstick, system
+from refdec.evaluate.experiments.data import Example
+from refdec.evaluate.experiments.runs import Rows, Runs
+from refdec.evaluate.experiments.selection import best, cutoff_for, novelty_at, top
+from refdec.evaluate.experiments.systems import GivenText, Reflective, Saved, system
 from refdec.settings import InfillSettings, ParaphraseSettings
 from tests.conftest import TINY
 
@@ -59,7 +59,7 @@ def test_the_cutoff_is_the_lowest_that_reaches_the_target() -> None:
 
 def test_systems_are_named_with_preset_and_settings(tmp_path: Path) -> None:
     (tmp_path / "others.jsonl").write_text('{"id": "a", "output": "x"}\n')
-    assert system("source", ParaphraseSettings, "fast") == Yardstick("source")
+    assert system("source", ParaphraseSettings, "fast") == GivenText("source")
     assert system("rd", ParaphraseSettings, "fast") == Reflective("fast")
     found = system("rd:paper,contexts=240,frame=none", ParaphraseSettings, "fast")
     assert found == Reflective("paper", {"contexts": 240, "frame": "none"})

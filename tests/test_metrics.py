@@ -16,7 +16,7 @@ from refdec.errors import ModelError
 from refdec.metrics import similarity
 from refdec.metrics.bleu import corpus_bleu, sentence_bleu
 from refdec.metrics.novelty import corpus_novelty, novelty
-from refdec.metrics.sari import corpus_sari, sari
+from refdec.metrics.sari import sari
 from refdec.text.words import words
 
 
@@ -76,12 +76,6 @@ def test_sari_is_that_of_its_authors_script(output: str, expected: float) -> Non
         "95 species are now accepted .",
     ]
     assert sari("About 95 species are currently accepted .", output, references) == pytest.approx(expected)
-
-
-def test_corpus_sari_is_the_mean_of_its_sentences() -> None:
-    sources, outputs, references = ["a b", "a b"], ["a c", "a b"], [["a c"], ["a c"]]
-    mean = (sari("a b", "a c", ["a c"]) + sari("a b", "a b", ["a c"])) / 2
-    assert corpus_sari(sources, outputs, references) == pytest.approx(mean)
 
 
 def test_similarity_is_the_cosine_of_mean_token_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,12 +21,12 @@ from refdec.errors import InputError, ModelError, SettingsError
 from refdec.metrics import meteor
 from refdec.metrics.bleu import corpus_bleu, sentence_bleu
 from refdec.metrics.bootstrap import draws
-from refdec.metrics.chrf import sentence_chrf
+from refdec.metrics.by_sacrebleu import sentence_chrf
 from refdec.metrics.diversity import distinct, repeats_a_sentence, self_bleu
 from refdec.metrics.fleiss import fleiss_kappa
 from refdec.metrics.kendall import kendall_like, tau_interval, tau_significance
 from refdec.metrics.meteor import corpus_meteor
-from refdec.metrics.rouge import corpus_rouge_l, rouge_l, rouge_rows
+from refdec.metrics.rouge import rouge_rows
 from refdec.metrics.spearman import ranks, spearman, spearman_interval
 from refdec.text.overlap import copied_share, copies
 from refdec.text.words import bare_words
@@ -65,23 +65,21 @@ def test_bleu_of_no_order_is_refused() -> None:
 
 def test_rouge_l_worked_out_by_hand() -> None:
     # The longest common subsequence of a b c d and a x c d e f is a c d: precision 3/4, recall 3/6, F1 0.6.
-    assert rouge_l("a b c d", ["a x c d e f"]) == pytest.approx(60)
+    assert rouge_rows(["a b c d"], [["a x c d e f"]]) == pytest.approx([60])
 
 
-def test_rouge_l_takes_the_best_reference_and_the_mean_of_items() -> None:
-    found = corpus_rouge_l(["a b c d", "q"], [["z", "a x c d e f", "b"], ["r"]])
-    assert found == pytest.approx((60 + 0) / 2)
+def test_rouge_l_takes_the_best_reference_of_each_item() -> None:
+    assert rouge_rows(["a b c d", "q"], [["z", "a x c d e f", "b"], ["r"]]) == pytest.approx([60, 0])
 
 
 def test_rouge_l_sees_words_without_case_and_punctuation_and_does_not_stem() -> None:
-    assert rouge_l("The Dogs!", ["the dogs"]) == pytest.approx(100)
-    assert rouge_l("jumping", ["jumped"]) == 0
-    assert rouge_l("jumping", ["jumped"], stem=True) == pytest.approx(100)
+    assert rouge_rows(["The Dogs!", "jumping"], [["the dogs"], ["jumped"]]) == pytest.approx([100, 0])
+    assert rouge_rows(["jumping"], [["jumped"]], stem=True) == pytest.approx([100])
 
 
 def test_rouge_l_needs_references() -> None:
     with pytest.raises(InputError, match="at least one reference"):
-        corpus_rouge_l(["a"], [[]])
+        rouge_rows(["a"], [[]])
 
 
 def test_rouge_of_words_and_of_pairs_of_words() -> None:

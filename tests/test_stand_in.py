@@ -17,23 +17,21 @@ from tokenizers.pre_tokenizers import Split
 
 from refdec import Pair
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate import agreement as agreeing
-from refdec.evaluate import joints, stand_in
-from refdec.evaluate.agreement import (
+from refdec.evaluate.judging import agreement as agreeing
+from refdec.evaluate.judging import joints, stand_in
+from refdec.evaluate.judging.agreement import (
     agreement,
     area_under_curve,
-    best_threshold,
     consistency,
     non_pairs,
     pair_agreement,
-    threshold_for,
     vote_agreement,
 )
-from refdec.evaluate.contrasts import CONTRASTS, different
-from refdec.evaluate.joints import weakest_joints
-from refdec.evaluate.metric import Metric, Outputs
-from refdec.evaluate.stand_in import QUORA, TWITTER, StandIn, Thresholds
-from refdec.evaluate.wording import different_words, plain, same_negation, same_numbers, written_alike
+from refdec.evaluate.judging.contrasts import CONTRASTS
+from refdec.evaluate.judging.joints import weakest_joints
+from refdec.evaluate.judging.metric import Metric, Outputs
+from refdec.evaluate.judging.stand_in import QUORA, TWITTER, StandIn, Thresholds
+from refdec.evaluate.judging.wording import different_words, plain, same_negation, same_numbers, written_alike
 from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
 from tests.table_model import TableModel, random_table
@@ -189,9 +187,7 @@ def test_verdicts_follow_from_numbers_and_thresholds() -> None:
     assert judged.fluent.tolist() == [True, True, True, False]
     assert judged.consistent.tolist() == [True, False, True, False]  # a number too many; too far
     assert judged.novel.tolist() == [True, True, False, False]  # the same words in another order are not novel
-    assert judged.overall.tolist() == [True, False, False, False]
-    lenient = judged.under(Thresholds(-9, 0.5, 0.0, numbers=False))
-    assert lenient.overall.all()
+    assert judged.all_three.tolist() == [True, False, False, False]
 
 
 def test_four_metrics_share_one_judgement(counted: list[int]) -> None:
@@ -251,14 +247,6 @@ def test_agreement_needs_both_answers() -> None:
         agreement(np.ones(2, dtype=bool), np.ones(2, dtype=bool), np.ones(2))
 
 
-def test_thresholds_meet_a_rate_or_labels() -> None:
-    assert threshold_for(SCORES, 0.6) == 0.8
-    assert threshold_for(SCORES, 0.2) == 0.9
-    assert best_threshold(LABELS, SCORES) == 0.3  # all three right ones, one of two wrong ones
-    with pytest.raises(SettingsError, match="share"):
-        threshold_for(SCORES, 0.0)
-
-
 def test_a_stand_in_that_votes_with_the_majority_agrees_better_than_one_that_does_not() -> None:
     votes = [6, 5, 5, 1, 0, 0]
     with_them = vote_agreement(votes, np.array([True, True, True, False, False, False]))
@@ -308,7 +296,6 @@ def test_pairs_are_told_from_non_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_contrasts_in_numbers_and_most_in_negations_are_seen_without_a_model() -> None:
-    assert len(different()) >= 20
     assert not any(same_numbers(*row) for row in CONTRASTS["number"])
     assert sum(same_negation(*row) for row in CONTRASTS["negation"]) == 1  # a negation inside a word is not seen
     assert all(same_numbers(*row) for row in CONTRASTS["same"])

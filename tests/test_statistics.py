@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refdec.errors import InputError, SettingsError
-from refdec.evaluate.metric import Numbers, Outputs
-from refdec.evaluate.metrics import RowMetric, WholeMetric
-from refdec.evaluate.statistics import Figure, compare, draws, interval, resampled, summary
+from refdec.evaluate.judging.metric import Metric, Outputs, WholeMetric
+from refdec.evaluate.judging.statistics import Figure, compare, draws, interval, resampled, summary
 from refdec.metrics import bootstrap
+from refdec.metrics.bootstrap import Numbers
 
 
 def _lengths(outputs: Outputs) -> Numbers:
@@ -28,7 +28,7 @@ def _mean(pooled: Numbers) -> Numbers:
     return np.asarray(pooled[..., 0] / pooled[..., 1])
 
 
-LENGTH = RowMetric("length", "", 1, "length", _lengths, _mean, needs_references=False)
+LENGTH = Metric("length", "", 1, "length", _lengths, _mean, needs_references=False)
 SIZE = WholeMetric("size", "", 0, "size", lambda outputs: float(len(set(outputs.texts))))
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=30).map(np.array)
 

@@ -32,16 +32,16 @@ if TYPE_CHECKING:
               help="folder of outputs and report; an interrupted run goes on there")  # fmt: skip
 @click.option("--system", "systems", multiple=True, metavar="SYSTEM",
               help="source, reference, rd, rd:PRESET,NAME=VALUE or a file of outputs; repeatable")  # fmt: skip
-@click.option("--preset", help="what a plain rd is [default: the first on a CPU, the last on a GPU]")
+@click.option("--preset", help="preset of a plain rd [default: fast on a CPU, the largest on a GPU]")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="metrics instead of the usual ones; repeatable"
 )
 @click.option("--split", help="dev, test, or a language pair, instead of the usual split")
-@click.option("--rows", "limit", type=click.IntRange(1), help="only the first so many rows")
-@click.option("--resamples", type=click.IntRange(1), default=1000, show_default=True, help="of the bootstrap")
-@click.option("--generate/--no-generate", default=True, help="generate outputs that are missing, or take what is there")
+@click.option("--rows", "limit", type=click.IntRange(1), help="only so many rows, from the first")
+@click.option("--resamples", type=click.IntRange(1), default=1000, show_default=True, help="resamples of the bootstrap")
+@click.option("--generate/--no-generate", default=True, help="generate missing outputs, or score existing ones only")
 @click.option("--report/--no-report", default=True, help="score and write the report, or generate only")
-@click.option("--examples/--no-examples", default=True, help="outputs side by side, or no text of the data at all")
+@click.option("--examples/--no-examples", default=True, help="show outputs side by side, or no text of the data at all")
 @click.option("--unfinished", is_flag=True, help="leave out rows that have no outputs yet")
 @quiet_option
 @model_options
@@ -69,14 +69,18 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
       refdec evaluate quora twitter --data DIR --no-report --device cuda
       refdec evaluate wmt18 --data DIR --split cs-en --system rd:translation
 
-    Generation and scoring are separate: --no-report only generates, --no-generate only scores what is there, also on
+    Without --system, a CPU runs its default preset and a GPU the paper's settings too; contexts and weights vary the
+    paper's settings and take a GPU. Packages that the metrics need are checked before anything is generated.
+
+    Generation and scoring are separate: --no-report only generates, --no-generate only scores existing outputs, also on
     another machine. Outputs are never overwritten, and files of other settings are refused.
     """
-    from refdec.evaluate.data import SETS, data_folder
-    from refdec.evaluate.experiment import JUDGED, Bench
-    from refdec.evaluate.experiments import experiment, generate, run, write
-    from refdec.evaluate.metrics import check_metric
-    from refdec.evaluate.runs import Runs
+    from refdec.evaluate.experiments.bench import Bench
+    from refdec.evaluate.experiments.data import SETS, data_folder
+    from refdec.evaluate.experiments.named_experiments import check, experiment, generate, run, write
+    from refdec.evaluate.experiments.runs import Runs
+    from refdec.evaluate.judging.named_metrics import check_metric
+    from refdec.evaluate.judging.stand_in import JUDGED
 
     for name in experiments:
         experiment(name)
@@ -88,7 +92,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     if not (options["generate"] or options["report"]):
         raise SettingsError("With --no-generate and --no-report there is nothing to do. Leave one of them out.")
     data_folder(options["data"])
-    models = _Models(options)
+    models = _LazyModels(options)
     with Progress(options["quiet"]) as progress:
         bench = Bench(
             data=options["data"],
@@ -97,8 +101,11 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
             ),
             device=models.device,
             pair=models.pair,
+            notice=progress.tell,
             **{name: options[name] for name in ("preset", "systems", "metrics", "split", "limit", "resamples")},
         )
+        if options["report"]:
+            check(bench, experiments)
         if options["generate"]:
             generate(bench, experiments)
         if not options["report"]:
@@ -112,7 +119,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
 
 
 def _check_known(what: str, given: str | None, known: Iterable[str]) -> None:
-    """Experiments take what they know of these, so a name that none of them knows would pass unseen."""
+    """Refuse an unknown name. An experiment ignores names of other experiments, so a typo would pass unseen."""
     names = list(dict.fromkeys(known))
     if given is not None and given not in names:
         raise SettingsError(
@@ -120,7 +127,7 @@ def _check_known(what: str, given: str | None, known: Iterable[str]) -> None:
         )
 
 
-class _Models:
+class _LazyModels:
     """The pair, loaded when it is first needed."""
 
     def __init__(self, options: dict[str, Any]) -> None:

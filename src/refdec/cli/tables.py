@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.table import Table as Shown
 from rich.text import Text
 
-from refdec.evaluate import cells
-from refdec.evaluate.report import Report, Table
+from refdec.evaluate.reports import cells
+from refdec.evaluate.reports.report import Report, ReportTable
 
 PIPED = 200
-"""Characters of a line where there is no terminal to fit into."""
+"""Characters per line where the output goes to no terminal."""
 
 
 def show_report(report: Report) -> None:
@@ -19,11 +19,11 @@ def show_report(report: Report) -> None:
     if not console.is_terminal:
         console.width = PIPED
     for section in report.sections:
-        if isinstance(section, Table):
+        if isinstance(section, ReportTable):
             console.print(_shown(section))
 
 
-def _shown(table: Table) -> Shown:
+def _shown(table: ReportTable) -> Shown:
     shown = Shown(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
     shown.add_column("", no_wrap=True)
     for column in table.columns:

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from refdec.errors import InputError, SettingsError
-from refdec.metrics.own_weights import device, loading, named_model
+from refdec.metrics.user_models import device, from_safetensors, loading, named_model
 
 TITLE = "BERTScore"
 MODEL = "REFDEC_BERTSCORE_MODEL"
@@ -42,12 +42,12 @@ def bert_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) 
     if not all(references):
         raise InputError("BERTScore needs at least one reference for each text.")
     pairs = [(text, other) for text, group in zip(candidates, references, strict=True) for other in group]
-    found = iter([score for start in range(0, len(pairs), BATCH) for score in _f1(pairs[start : start + BATCH])])
-    return [100 * max(next(found) for _ in group) for group in references]
+    scores = iter([score for start in range(0, len(pairs), BATCH) for score in _f1(pairs[start : start + BATCH])])
+    return [100 * max(next(scores) for _ in group) for group in references]
 
 
 def bert_score_model() -> tuple[str, int | None]:
-    """The model as it is named, and the layer at which it is read; None is the last."""
+    """The name of the model, and the layer at which it is read; None is the last."""
     name = named_model(TITLE, MODEL, "roberta-large")
     layer = os.environ.get(LAYER, "").strip()
     if layer and not layer.isdigit():
@@ -57,13 +57,13 @@ def bert_score_model() -> tuple[str, int | None]:
 
 @torch.inference_mode()
 def _f1(pairs: Sequence[tuple[str, str]]) -> list[float]:
-    said, said_tokens, said_words = _vectors([text for text, _ in pairs])
-    given, given_tokens, given_words = _vectors([other for _, other in pairs])
-    cosines = torch.einsum("bsd,bgd->bsg", said, given)
-    cosines = cosines.masked_fill(~(said_tokens[:, :, None] & given_tokens[:, None, :]), -1.0)
-    precision = (cosines.amax(2) * said_words).sum(1) / said_words.sum(1).clamp(min=1)
-    recall = (cosines.amax(1) * given_words).sum(1) / given_words.sum(1).clamp(min=1)
-    empty = (said_words.sum(1) == 0) | (given_words.sum(1) == 0)
+    text, text_tokens, text_words = _vectors([text for text, _ in pairs])
+    other, other_tokens, other_words = _vectors([other for _, other in pairs])
+    cosines = torch.einsum("bsd,bgd->bsg", text, other)
+    cosines = cosines.masked_fill(~(text_tokens[:, :, None] & other_tokens[:, None, :]), -1.0)
+    precision = (cosines.amax(2) * text_words).sum(1) / text_words.sum(1).clamp(min=1)
+    recall = (cosines.amax(1) * other_words).sum(1) / other_words.sum(1).clamp(min=1)
+    empty = (text_words.sum(1) == 0) | (other_words.sum(1) == 0)
     f1 = (2 * precision * recall / (precision + recall)).masked_fill(empty, 0.0)
     return [float(value) for value in f1]
 
@@ -95,4 +95,4 @@ def _encoder(name: str) -> tuple[Any, Any]:
     with loading(TITLE, MODEL, name):
         # The authors put a space before a text, where the tokens of a model know one.
         tokenizer = AutoTokenizer.from_pretrained(name, add_prefix_space=True)
-        return AutoModel.from_pretrained(name).eval().to(device()), tokenizer
+        return from_safetensors(AutoModel, name).eval().to(device()), tokenizer

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from refdec.errors import InputError, ModelError
-from refdec.metrics.own_weights import device, loading, named_model
+from refdec.metrics.user_models import device, from_safetensors, loading, named_model
 
 TITLE = "BLEURT"
 MODEL = "REFDEC_BLEURT_MODEL"
@@ -29,12 +29,12 @@ def bleurt_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]
     if not all(references):
         raise InputError("BLEURT needs at least one reference for each text.")
     pairs = [(other, text) for text, group in zip(candidates, references, strict=True) for other in group]
-    found = iter([score for start in range(0, len(pairs), BATCH) for score in _scores(pairs[start : start + BATCH])])
-    return [max(next(found) for _ in group) for group in references]
+    scores = iter([score for start in range(0, len(pairs), BATCH) for score in _scores(pairs[start : start + BATCH])])
+    return [max(next(scores) for _ in group) for group in references]
 
 
 def bleurt_model() -> str:
-    """The model as it is named."""
+    """The name of the model, from the environment."""
     return named_model(TITLE, MODEL, "lucadiliello/BLEURT-20-D12")
 
 
@@ -42,8 +42,8 @@ def bleurt_model() -> str:
 def _scores(pairs: Sequence[tuple[str, str]]) -> list[float]:
     model, tokenizer = _judge(bleurt_model())
     most = min(MAXIMUM_TOKENS, model.config.max_position_embeddings)
-    given, said = [other for other, _ in pairs], [text for _, text in pairs]
-    batch = tokenizer(given, said, padding=True, truncation=True, max_length=most, return_tensors="pt")
+    references, texts = [other for other, _ in pairs], [text for _, text in pairs]
+    batch = tokenizer(references, texts, padding=True, truncation=True, max_length=most, return_tensors="pt")
     return [float(value) for value in model(**batch.to(model.device)).logits[:, 0]]
 
 
@@ -65,7 +65,7 @@ def _judge(name: str) -> tuple[Any, Any]:
             kind = transformers.RemBertForSequenceClassification
             keys = {"^bleurt": "rembert", "embedding_projection": "embedding_hidden_mapping_in"}
             tokenizer = _sentence_piece(name)
-        model, report = kind.from_pretrained(name, config=config, key_mapping=keys, output_loading_info=True)
+        model, report = from_safetensors(kind, name, config=config, key_mapping=keys, output_loading_info=True)
         if report["missing_keys"]:  # they would be random numbers
             raise ValueError(f"it lacks weights that BLEURT has, such as {min(report['missing_keys'])}.")
         return model.eval().to(device()), tokenizer

@@ -24,10 +24,10 @@ def draws(rows: int, resamples: int = RESAMPLES, seed: int = 0) -> Draws:
     if resamples < 1:
         raise SettingsError(f"The number of resamples is {resamples}; it must be 1 or more.")
     generator = np.random.default_rng(seed)
-    found = np.empty((resamples, rows), dtype=np.int32)
-    for part in parts(found):
+    counts = np.empty((resamples, rows), dtype=np.int32)
+    for part in parts(counts):
         part[:] = generator.multinomial(rows, np.full(rows, 1 / rows), len(part))
-    return found
+    return counts
 
 
 def parts(drawn: Draws) -> list[Draws]:
@@ -44,6 +44,6 @@ def sums(statistics: Numbers, drawn: Draws) -> Numbers:
 
 
 def interval(values: Numbers, level: float = LEVEL) -> tuple[float, float]:
-    """The middle of the values of resamples: 95 % of them, unless told."""
+    """The middle of the values of resamples: 95 % of them, by default."""
     low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)

@@ -15,10 +15,6 @@ from refdec.metrics.bootstrap import Numbers
 ALPHA = 0.9
 
 
-def corpus_ibleu(sources: Sequence[str], candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    return float(ibleu_of(ibleu_statistics(sources, candidates, references).sum(0)))
-
-
 def ibleu_statistics(sources: Sequence[str], candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Numbers:
     """The statistics of BLEU against the references, then those against the source."""
     of_source = bleu_statistics(candidates, [[source] for source in sources])

@@ -21,7 +21,7 @@ def kendall_like(pairs: Iterable[Pair]) -> float:
 
 
 def tau_interval(groups: Iterable[Sequence[Pair]], resamples: int = RESAMPLES, seed: int = 0) -> tuple[float, float]:
-    """The middle 95 % of tau over bootstrap resamples of segments, one group of pairs a segment.
+    """The middle 95 % of tau over bootstrap resamples of segments, one group of pairs per segment.
 
     Pairs of one segment share translations, so whole segments are drawn, never single pairs.
     """
@@ -36,11 +36,11 @@ def tau_significance(
 
     Both have their scores for the same judged pairs in the same order; both are taken over the same resamples.
     """
-    ours, theirs = _counts(first), _counts(second)
-    if not np.array_equal(ours[:, 1], theirs[:, 1]):
+    ours, others = _counts(first), _counts(second)
+    if not np.array_equal(ours[:, 1], others[:, 1]):
         raise InputError("Two metrics can be compared only on the same judged pairs, segment by segment.")
     drawn = draws(len(ours), resamples, seed)
-    not_better = np.count_nonzero(_tau(sums(ours, drawn)) <= _tau(sums(theirs, drawn)))
+    not_better = np.count_nonzero(_tau(sums(ours, drawn)) <= _tau(sums(others, drawn)))
     return float(1 + not_better) / (1 + resamples)  # the sample itself is one of the resamples, so never zero
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from refdec.errors import InputError, ModelError
 from refdec.metrics.bootstrap import Numbers
+from refdec.metrics.packages import MissingPackageError
 
 PACKAGE = "pycocoevalcap"
 JAR = "pycocoevalcap/meteor/meteor-1.5.jar"
@@ -34,26 +35,27 @@ WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # matches by form, stem, synonym, para
 
 
 def corpus_meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    said = _run(candidates, references, "-q")
+    printed = _run(candidates, references, "-q")
     try:
-        return 100 * float(said)
+        return 100 * float(printed)
     except ValueError:
-        raise ModelError(f"METEOR gave no score: {said.strip()[-300:]}") from None
+        raise ModelError(f"METEOR gave no score: {printed.strip()[-300:]}") from None
 
 
 def meteor_statistics(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Numbers:
     """What METEOR sums over rows: weighted matches and words of text and reference, chunks, matched words."""
-    said = _run(candidates, references, "-ssOut")
+    printed = _run(candidates, references, "-ssOut")
     try:
-        counts = np.array([line.split() for line in said.splitlines()], dtype=np.float64).reshape(len(candidates), 23)
+        rows = [line.split() for line in printed.splitlines()]
+        counts = np.array(rows, dtype=np.float64).reshape(len(candidates), 23)
     except ValueError:
-        raise ModelError(f"METEOR gave no counts: {said.strip()[-300:]}") from None
+        raise ModelError(f"METEOR gave no counts: {printed.strip()[-300:]}") from None
     lengths, functions = counts[:, :2], counts[:, 2:4]  # of the text and of the reference
     matched = counts[:, 4:20].reshape(-1, 4, 2, 2)  # (rows, kinds, content or function words, text or reference)
     weighted = np.einsum("k,c,rkct->rt", WEIGHTS, np.array([DELTA, 1 - DELTA]), matched)
     words = DELTA * (lengths - functions) + (1 - DELTA) * functions
     chunks, matches = counts[:, 20], counts[:, 21:]
-    whole = (matches == lengths).all(1) & (chunks == 1)  # a text that is its reference has no order to be punished for
+    whole = (matches == lengths).all(1) & (chunks == 1)  # a text that is its reference gets no penalty for order
     return np.column_stack([weighted, words, np.where(whole, 0, chunks), matches.mean(1)])
 
 
@@ -89,13 +91,13 @@ def _run(candidates: Sequence[str], references: Sequence[Sequence[str]], wanted:
         command += ["-l", "en", "-norm", wanted, "-r", str(most)]
         finished = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace")
     if finished.returncode:
-        said = (finished.stderr or finished.stdout).strip()[-300:]
-        raise ModelError(f"METEOR ended with exit status {finished.returncode}: {said}")
+        printed = (finished.stderr or finished.stdout).strip()[-300:]
+        raise ModelError(f"METEOR ended with exit status {finished.returncode}: {printed}")
     return finished.stdout
 
 
 def _write(path: Path, texts: Iterable[str]) -> None:
-    lines = (" ".join(text.split()) + "\n" for text in texts)  # one text a line, whatever breaks it has inside
+    lines = (" ".join(text.split()) + "\n" for text in texts)  # one text per line, whatever breaks it has inside
     path.write_text("".join(lines), encoding="utf-8", errors="replace", newline="\n")
 
 
@@ -110,7 +112,7 @@ def _jar() -> Path:
     try:
         jar = Path(str(importlib.metadata.distribution(PACKAGE).locate_file(JAR)))
     except importlib.metadata.PackageNotFoundError:
-        raise ModelError("METEOR needs a package that is not installed: pip install 'refdec[evaluate]'.") from None
+        raise MissingPackageError("METEOR", PACKAGE) from None
     if not jar.exists():
         raise ModelError(f"METEOR's program is not where its package has it: {jar}. Install {PACKAGE} again.")
     return jar

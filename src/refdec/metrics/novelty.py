@@ -10,10 +10,10 @@ from refdec.text.words import words
 
 def novelty(candidate: str, source: str) -> float:
     """Of one text against its source. Zero for the same words in the same order, whatever their case."""
-    said, given = words(candidate), words(source)
-    if said == given:
+    candidate_words, source_words = words(candidate), words(source)
+    if candidate_words == source_words:
         return 0.0  # one word has no bigram, so BLEU alone would not see that it is the same
-    return 100 - bigram_bleu(said, given)
+    return 100 - bigram_bleu(candidate_words, source_words)
 
 
 def corpus_novelty(candidates: Sequence[str], sources: Sequence[str]) -> float:

@@ -9,27 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refdec.errors import InputError, ModelError
+from refdec.errors import InputError
+from refdec.metrics.packages import require
 
 
-def rouge_l(candidate: str, references: Sequence[str], stem: bool = False) -> float:
-    return corpus_rouge_l([candidate], [references], stem)
-
-
-def corpus_rouge_l(candidates: Sequence[str], references: Sequence[Sequence[str]], stem: bool = False) -> float:
-    """Mean ROUGE-L F1, words compared as they stand, or by their Porter stems."""
-    scores = rouge_rows(candidates, references, "rougeL", stem)
-    return sum(scores) / len(scores)
+def check_rouge() -> None:
+    """Refuses where the package is missing, before anything is computed."""
+    require("ROUGE", "rouge_score", "rouge-score")
 
 
 def rouge_rows(
     candidates: Sequence[str], references: Sequence[Sequence[str]], kind: str = "rougeL", stem: bool = False
 ) -> list[float]:
     """F1 of each item; the kind is rouge1, rouge2 or rougeL."""
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ImportError:
-        raise ModelError("ROUGE needs a package that is not installed: pip install 'refdec[evaluate]'.") from None
+    check_rouge()
+    from rouge_score.rouge_scorer import RougeScorer
+
     if not candidates or not all(references):
         raise InputError("ROUGE needs at least one text, and at least one reference for each.")
     scorer = RougeScorer([kind], use_stemmer=stem)

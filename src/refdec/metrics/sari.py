@@ -14,11 +14,6 @@ from refdec.text.words import ngrams, words
 Counts = Counter[tuple[str, ...]]
 
 
-def corpus_sari(sources: Sequence[str], candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    scores = [sari(*row) for row in zip(sources, candidates, references, strict=True)]
-    return sum(scores) / len(scores)
-
-
 def sari(source: str, candidate: str, references: Sequence[str]) -> float:
     source_words, candidate_words = words(source), words(candidate)
     reference_words = [words(reference) for reference in references]
@@ -35,7 +30,7 @@ def sari(source: str, candidate: str, references: Sequence[str]) -> float:
 
 
 def _operations(source: Counts, candidate: Counts, reference: Counts) -> tuple[float, float, float]:
-    """Keep F1, deletion precision, addition F1. Source and candidate are counted once a reference."""
+    """Keep F1, deletion precision, addition F1. Source and candidate are counted once per reference."""
     kept, should_keep = source & candidate, source & reference
     well_kept = kept & reference
     keep = _f1(_mean_share(well_kept, kept), _mean_share(well_kept, should_keep))

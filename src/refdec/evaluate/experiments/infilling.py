@@ -1,0 +1,138 @@
+"""Infilling: aNLG, fillings of refdec beside those of other systems, against all references.
+
+The paper had people judge its fillings, which no metric here stands for; its figures are quoted apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import refdec
+from refdec.evaluate.experiments.bench import Bench, Need
+from refdec.evaluate.experiments.data import StoryGap
+from refdec.evaluate.experiments.lines import find_file
+from refdec.evaluate.experiments.outputs import OutputRow
+from refdec.evaluate.experiments.paraphrasing import common
+from refdec.evaluate.experiments.runs import Rows
+from refdec.evaluate.experiments.scoreboard import Scoreboard
+from refdec.evaluate.experiments.systems import GivenText, Reflective, System
+from refdec.evaluate.judging.metric import Metric, Outputs, mean_metric
+from refdec.evaluate.reports.quoted import quoted_rows
+from refdec.evaluate.reports.report import Examples, ReportColumn, ReportTable, Section
+from refdec.metrics.diversity import bare_sentences, repeats_a_sentence
+from refdec.settings import InfillSettings
+from refdec.text.overlap import copies
+from refdec.text.words import bare_words
+
+METRICS = ("bleu4", "rougeL", "meteor", "reference-similarity", "distinct2", "words")
+SHOWN = 12
+BETWEEN = " ___ "
+"""What stands for the gap where both observations are one text."""
+
+
+def anlg(bench: Bench) -> list[Section]:
+    """Abductive infilling, against all references of each gap."""
+    rows = bench.rows("anlg", "dev")
+    systems = _systems(bench, rows)
+    outputs = {item.name: bench.runs.outputs(item, rows) for item in systems}
+    rows = rows.only(common(outputs, rows))
+    metrics = bench.named(METRICS) | {
+        "copies": _share("copies", _copies),
+        "repeats": _share("repeats", _repeats),
+    }
+    board = Scoreboard(metrics, len(rows.items), bench.resamples)
+    passes = {}
+    for item in systems:
+        system_rows = [outputs[item.name][key] for key in rows.ids]
+        references = _others(rows.items) if item.name == "reference" else _references(rows.items)
+        board.add(item.name, _outputs(rows.items, [_text(row) for row in system_rows], references))
+        if isinstance(item, Reflective):
+            bench.used(item, rows, system_rows)
+            passing = [bool(row["results"]) and row["results"][0]["passes"] for row in system_rows]
+            passes[item.name] = f"{item.name} {100 * sum(passing) / len(passing):.1f} %"
+    measured_rows = tuple(board.row(item.name, not isinstance(item, GivenText)) for item in systems)
+    note = board.note(
+        "Copies: more than half of its word pairs occur in one of the observations. Repeats: a sentence said twice, or "
+        "an observation said again. The reference is scored against the other references, where there are some. Both "
+        f"observations become more probable by the filling: {', '.join(passes.values()) or 'not known'}."
+    )
+    return [
+        ReportTable(f"aNLG: {rows.place}, {len(rows.items):,} gaps", board.columns(), measured_rows, note),
+        *_differences(board, [item.name for item in systems if not isinstance(item, GivenText)]),
+        _quoted(),
+        _examples(rows.items, board),
+    ]
+
+
+def anlg_needs(bench: Bench) -> list[Need]:
+    rows = bench.rows("anlg", "dev")
+    return [(item, rows) for item in _systems(bench, rows) if isinstance(item, Reflective)]
+
+
+def _systems(bench: Bench, rows: Rows) -> list[System]:
+    """The usual ones have the supervised outputs that come with the test split."""
+    path = bench.folder / "anlg" / "outputs" / "GRF_supervised.jsonl"
+    published = [str(path)] if rows.place == "anlg-test" and find_file(path) is not None else []
+    return bench.chosen(InfillSettings, ("reference", "rd:paper", *published))
+
+
+def _differences(board: Scoreboard, names: Sequence[str]) -> list[Section]:
+    pairs = [(names[0], other) for other in names[1:]]
+    return [board.comparison("aNLG: differences", pairs)] if pairs else []
+
+
+def _quoted() -> ReportTable:
+    titles = {"o1": "fits o1 %", "o2": "fits o2 %", "o1_o2": "fits both %", "all": "all %"}
+    columns = tuple(ReportColumn(key, title, "higher", 1) for key, title in titles.items())
+    return ReportTable(
+        "aNLG: the paper's raters", columns, quoted_rows("anlg"), "Judged by people; nothing here is measured."
+    )
+
+
+def _examples(gaps: Sequence[StoryGap], board: Scoreboard) -> Examples:
+    names = [name for name in board.outputs if name != "reference"]
+    lines = tuple(
+        (gap.left, gap.right, gap.references[0], *(board.outputs[name].texts[number] for name in names))
+        for number, gap in enumerate(gaps[:SHOWN])
+    )
+    columns = ("before", "after", "reference", *names)
+    return Examples("aNLG: examples", columns, lines, f"The first {len(lines)} rows, as they come.", compared=False)
+
+
+def _text(row: OutputRow) -> str:
+    if "output" in row:
+        return str(row["output"])
+    return str(row["results"][0]["text"]) if row["results"] else ""
+
+
+def _outputs(gaps: Sequence[StoryGap], texts: Sequence[str], references: Sequence[tuple[str, ...]]) -> Outputs:
+    return Outputs(tuple(gap.left + BETWEEN + gap.right for gap in gaps), tuple(texts), tuple(references))
+
+
+def _references(gaps: Sequence[StoryGap]) -> list[tuple[str, ...]]:
+    return [gap.references for gap in gaps]
+
+
+def _others(gaps: Sequence[StoryGap]) -> list[tuple[str, ...]]:
+    """The references but the first, which is judged by them; where it is the only one, it itself."""
+    return [gap.references[1:] or gap.references for gap in gaps]
+
+
+def _share(name: str, holds: Callable[[str, str, str], bool]) -> Metric:
+    """How many of a hundred fillings have it; `holds` gets a filling and both observations."""
+
+    def values(outputs: Outputs) -> list[float]:
+        rows = zip(outputs.texts, outputs.sources, strict=True)
+        return [100.0 * holds(text, *source.split(BETWEEN, 1)) for text, source in rows]
+
+    signature = f"{name}|refdec:{refdec.__version__}"
+    return mean_metric(f"{name} %", 1, signature, values, better="lower", needs_references=False)
+
+
+def _copies(text: str, left: str, right: str) -> bool:
+    return copies(text, (left, right))
+
+
+def _repeats(text: str, left: str, right: str) -> bool:
+    """Whether a sentence occurs twice in the text, or the text as a whole is a sentence of its surroundings."""
+    return repeats_a_sentence(text) or tuple(bare_words(text)) in bare_sentences(left) + bare_sentences(right)

@@ -1,0 +1,98 @@
+"""Systems by name: what is compared with what.
+
+`source` and `reference` are texts of the data; `rd` is refdec itself, with a preset and changes where they are named
+(`rd:paper,contexts=240`); everything else is a file of outputs. Knows names and settings, loads nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from refdec.errors import InputError, SettingsError
+from refdec.evaluate.experiments.lines import find_file
+from refdec.settings import AnySettings, did_you_mean, preset
+
+YARDSTICKS = ("source", "reference")
+
+
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """The text that was given, or the first reference."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file of outputs of another system."""
+
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name.partition(".jsonl")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Reflective:
+    """refdec with some settings."""
+
+    preset: str
+    changes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Also the name of its file of outputs."""
+        parts = [f"{name}-{value}" for name, value in self.changes.items()]
+        return re.sub(r"[^\w.-]", "_", "-".join(["rd", self.preset, *parts]))
+
+    def settings(self, kind: type[AnySettings]) -> AnySettings:
+        return preset(kind, self.preset).replace(**self.changes)
+
+
+System = GivenText | Saved | Reflective
+
+
+def system(text: str, kind: type[AnySettings], default: str) -> System:
+    """A system as it is named on the command line; `default` is the preset of a plain `rd`."""
+    if text in YARDSTICKS:
+        return GivenText(text)
+    if text == "rd" or text.startswith("rd:"):
+        reflective = _reflective(text.partition(":")[2], default)
+        reflective.settings(kind)  # refuses what does not exist
+        return reflective
+    path = Path(text)
+    if find_file(path) is not None:
+        return Saved(path)
+    names = (*YARDSTICKS, "rd")
+    if path.suffix or "/" in text:
+        raise InputError(f"There is no file {text}. A system is {', '.join(names)} or a file of outputs.")
+    raise SettingsError(
+        f"There is no system {text!r}{did_you_mean(text, names)}. Name {', '.join(names)} (rd:PRESET,NAME=VALUE), or a "
+        "file of outputs."
+    )
+
+
+def _reflective(text: str, default: str) -> Reflective:
+    changes = {}
+    chosen = default
+    for number, part in enumerate(filter(None, text.split(","))):
+        name, sign, value = part.partition("=")
+        if not sign:
+            if number:
+                raise SettingsError(f"{part!r} in rd:{text} is no setting; write NAME=VALUE, separated by commas.")
+            chosen = part
+        else:
+            changes[name.replace("-", "_")] = _value(value)
+    return Reflective(chosen, changes)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
