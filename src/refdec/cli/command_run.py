@@ -6,15 +6,18 @@ Knows nothing of tasks: a command says what is done with an input, and how its r
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from refdec.cli.inputs import ARGUMENT, Origin
 from refdec.cli.options import given
 from refdec.cli.progress import Progress
 from refdec.errors import InputError
@@ -28,6 +31,19 @@ if TYPE_CHECKING:
     from refdec.tasks.reflector import Reflector
 
 
+def check_output(path: Path, options: dict[str, Any]) -> None:
+    """Refuse a file that cannot be written, that is an input, or that exists and is not to be overwritten."""
+    check_writable(path)
+    if not path.is_file():  # not there yet, or a pipe or device
+        return
+    for name in ("file", "document", "fingerprint"):
+        source = options.get(name)
+        if source is not None and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is an input, too. Name another file to write to.")
+    if not options["force"]:
+        raise InputError(f"{path} exists. Name another file, or overwrite it with --force.")
+
+
 def load_reflector(options: dict[str, Any]) -> Reflector:
     """The models that the options name."""
     from refdec.lm.pair import load_pair
@@ -37,20 +53,31 @@ def load_reflector(options: dict[str, Any]) -> Reflector:
     return Reflector(load_pair(*names, device=options["device"], precision=options["precision"]))
 
 
-class Work:
-    """Used with `with`: on leaving, also by Ctrl-C, the page of what was explained so far is written."""
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): as Ctrl-C, with another exit code."""
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated
+
+
+class CommandRun:
+    """Used with `with`: on leaving, also by Ctrl-C or SIGTERM, the page of what was explained so far is written."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self._options = options
         self._progress = Progress(options["quiet"])
         self._explanations: list[Explanation] = []
-        self._begun = 0
-        self._failed = False
+        self._begun = self._code = 0
+        self._printed = False
+        self._on_terminate: Any = signal.getsignal(signal.SIGTERM)
         self.stage = self._progress.stage
 
-    def __enter__(self) -> Work:
+    def __enter__(self) -> CommandRun:
         if self._page is not None:
-            check_writable(self._page)
+            check_output(self._page, self._options)
+        with suppress(ValueError):  # not the main thread: whoever started it ends it in another way
+            signal.signal(signal.SIGTERM, _terminate)
         self._progress.__enter__()
         return self
 
@@ -63,6 +90,10 @@ class Work:
 
             write_whole(self._page, page(self._explanations))
             self.tell(f"the explanations are in {self._page}")
+        if isinstance(error, KeyboardInterrupt) and self._printed:
+            self.tell("the results printed so far are complete")
+        with suppress(ValueError):
+            signal.signal(signal.SIGTERM, self._on_terminate)
 
     @cached_property
     def reflector(self) -> Reflector:
@@ -80,28 +111,29 @@ class Work:
     def exit_code(self) -> int:
         if not self._begun:
             raise InputError("There was no text to work on: the input is empty.")
-        return 2 if self._failed else 0
+        return self._code
 
     @contextmanager
-    def on(self, **names: str) -> Iterator[None]:
+    def on(self, origin: Origin = ARGUMENT, **names: str) -> Iterator[None]:
         """Work on one input. What is wrong with it is reported under its names, and the next one can go on."""
-        self._begun += 1
         try:
             yield
         except InputError as error:
-            self.report(error, **names)
+            self.report(error, origin, **names)
         else:
+            self._begun += 1
             self._progress.done()
 
-    def report(self, error: InputError, place: str = "", **names: Any) -> None:
+    def report(self, error: InputError, origin: Origin, **names: str) -> None:
         """Say what is wrong with an input: a line on standard error, or a JSON line among the results."""
         self._begun += 1
-        self._failed = True
+        self._code = 2
         with self._pause():
             if self._options.get("as_json"):
-                click.echo(json_line({**names, "error": str(error)}))
+                line = {"line": origin.line} if origin.line else {}
+                click.echo(json_line({**line, **names, "error": str(error)}))
             else:
-                click.echo(f"refdec: {place}{error}", err=True)
+                click.echo(f"refdec: {origin}{error}", err=True)
 
     def content(self, result: dict[str, Any], explanation: Explanation | None, note: str = "") -> dict[str, Any]:
         """A result as a JSON object, with a note where there is one, and with its reasons where they are wanted."""
@@ -121,7 +153,9 @@ class Work:
 
         from refdec.cli.explain import show_explanation
 
-        known = [explanation for explanation in explanations if explanation is not None]
+        asked_for = [explanation for explanation in explanations if explanation is not None]
+        self._explanations += asked_for  # first: Ctrl-C right after a result was printed must not lose its explanation
+        self._printed = True
         with self._pause():
             if self._options["as_json"]:
                 for content in contents:
@@ -129,27 +163,27 @@ class Work:
             else:
                 console = Console(highlight=False)
                 show(console)
-                for explanation in known if self._options["explain"] else []:
+                for explanation in asked_for if self._options["explain"] else []:
                     show_explanation(console, explanation)
-        self._explanations += known
 
     def put_text(self, text: str) -> None:
         """Print a text and nothing else, with one line break at its end."""
+        self._printed = True
         with self._pause():
             click.echo(text, nl=not text.endswith("\n"))
 
-    def fail(self, words: str) -> NoReturn:
-        """End with exit code 1 where the input was fine, and what was asked for still cannot be given."""
+    def fail(self, origin: Origin, words: str) -> None:
+        """Say that a good input has no result; the exit code will be 1, unless there is worse."""
+        self._code = self._code or 1
         with self._pause():
-            click.echo(f"refdec: {words}", err=True)
-        raise click.exceptions.Exit(1)
+            click.echo(f"refdec: {origin}{words}", err=True)
 
     def tell(self, words: str) -> None:
         if not self._options["quiet"]:
             click.echo(f"refdec: {words}", err=True)
 
     @property
-    def _page(self) -> Any:
+    def _page(self) -> Path | None:
         return self._options.get("html")
 
     @contextmanager
