@@ -36,7 +36,7 @@ ARGUMENT = Origin()
 
 def texts_from(arguments: tuple[str, ...], file: Path | None, example: str) -> Iterator[tuple[Origin, str]]:
     """The texts to work on, as they are; a file and standard input have one text per line."""
-    if _are_texts(arguments, file, example):
+    if _are_texts(arguments, file):
         yield from ((ARGUMENT, text) for text in arguments)
     else:
         with _opened(_path(arguments, file, example)) as stream:
@@ -51,7 +51,7 @@ def numbered_lines(stream: Iterable[str], file: Path | None) -> Iterator[tuple[O
 def whole_text(argument: str | None, file: Path | None, example: str) -> str:
     """The one text to work on, with all its lines."""
     arguments = () if argument is None else (argument,)
-    if argument is not None and _are_texts(arguments, file, example):
+    if argument is not None and _are_texts(arguments, file):
         return argument
     with _opened(_path(arguments, file, example)) as stream:
         return stream.read()
@@ -72,7 +72,7 @@ def pairs_from(texts: tuple[str, ...], file: Path | None, example: str) -> Itera
 
     A line has two texts with a tab between them, or a JSON object with both.
     """
-    if _are_texts(texts, file, example):
+    if _are_texts(texts, file):
         if len(texts) == 1:
             raise InputError(f"There is a reference and no candidate. Give both: {example}.")
         yield from (TextPair(ARGUMENT, texts[0], text) for text in texts[1:])
@@ -100,17 +100,16 @@ def _pair(origin: Origin, line: str) -> TextPair:
     return TextPair(origin, error=f"{fault}. Give a reference, a tab and a candidate, or a JSON object with both.")
 
 
-def _are_texts(arguments: tuple[str, ...], file: Path | None, example: str) -> bool:
+def _are_texts(arguments: tuple[str, ...], file: Path | None) -> bool:
     """Whether the arguments are the texts; refuses a file beside them, and names of files in their place."""
     if not arguments or arguments == ("-",):
         return False
     if file is not None:
         raise InputError("Texts were given both as arguments and as a file. Choose one.")
     if all(map(os.path.isfile, arguments)):
-        name, command = arguments[0], " ".join(example.split()[:2])
+        name = arguments[0]
         raise InputError(
-            f"{name} is the name of a file. Did you mean --file {name}? "
-            f"To work on the name itself, pipe it in: echo {name} | {command} -"
+            f"{name} is the name of a file. Did you mean --file {name}? If the name itself is the text, pipe it in."
         )
     return True
 

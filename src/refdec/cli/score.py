@@ -88,13 +88,17 @@ def _checked(run: CommandRun, pair: TextPair, fingerprint: Fingerprint | None, o
 
     if pair.error:
         return pair
-    try:
-        texts = [clean(pair.reference), clean(pair.candidate)]  # refused before the models are loaded for them
+
+    def check_room(text: str) -> None:
         settings = run.reflector.settings(ScoreSettings, options["preset"], given(ScoreSettings, options), fingerprint)
-        for text in texts:
-            prepare(run.reflector.pair, text, settings)
-    except InputError as error:
-        return replace(pair, error=str(error))
+        prepare(run.reflector.pair, text, settings)
+
+    for check in (clean, check_room):  # models are loaded only where both texts are clean
+        for name, text in (("reference", pair.reference), ("candidate", pair.candidate)):
+            try:
+                check(text)
+            except InputError as error:
+                return replace(pair, error=f"the {name}: {error}")
     return pair
 
 
