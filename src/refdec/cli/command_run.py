@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from refdec.cli.inputs import ARGUMENT, Origin
-from refdec.cli.options import given
+from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Progress
+from refdec.cli.selection import explained
 from refdec.errors import InputError
 from refdec.files.whole import check_writable, write_whole
 from refdec.settings import FingerprintSettings
@@ -62,16 +63,23 @@ def _terminate(*_: object) -> None:
 
 
 class CommandRun:
-    """Used with `with`: on leaving, also by Ctrl-C or SIGTERM, the page of what was explained so far is written."""
+    """Used with `with`: on leaving, also by Ctrl-C or SIGTERM, the page of what was explained so far is written.
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    `arguments` are those of the reflector's methods that the options name; wrong constraints are refused here, before
+    models are loaded.
+    """
+
+    def __init__(self, options: dict[str, Any], kind: type[FingerprintSettings]) -> None:
         self._options = options
         self._progress = Progress(options["quiet"])
+        self.stage = self._progress.stage
+        self.arguments = {"settings": options["preset"], "stage": self.stage, **given(kind, options)}
+        if "keep" in options:
+            self.arguments |= {"constraints": constraints_from(options), "explain": explained(options)}
         self._explanations: list[Explanation] = []
         self._begun = self._code = 0
         self._printed = False
         self._on_terminate: Any = signal.getsignal(signal.SIGTERM)
-        self.stage = self._progress.stage
 
     def __enter__(self) -> CommandRun:
         if self._page is not None:
@@ -98,10 +106,6 @@ class CommandRun:
     @cached_property
     def reflector(self) -> Reflector:
         return load_reflector(self._options)
-
-    def arguments(self, kind: type[FingerprintSettings]) -> dict[str, Any]:
-        """What every method of a reflector takes: the settings that were named, and who is told of progress."""
-        return {"settings": self._options["preset"], "stage": self.stage, **given(kind, self._options)}
 
     @property
     def explains(self) -> bool:

@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from refdec.page.pieces import yardstick
 from refdec.results import Context, Explanation, Reason
 
 # Below these many nats a token looks like this. Boldness and reversal are there for those who see no colours.
@@ -52,7 +53,7 @@ def explanation_content(explanation: Explanation) -> dict[str, Any]:
 
 
 def _show_tables(console: Console, explanation: Explanation) -> None:
-    against = f"nats against {_yardstick(explanation)}"
+    against = f"nats against {yardstick(explanation)}"
     if explanation.left or explanation.right:
         held = (Text(one_line(explanation.left), "dim"), Text("…"), Text(one_line(explanation.right), "dim"))
         console.print(Text(" ").join(part for part in held if part))
@@ -174,7 +175,7 @@ def _lines(explanation: Explanation) -> list[str]:
             )
         if reason.tokens:
             lines.append(f"  {_most_surprising(reason)}")
-    lines.append(f"scores and fits in nats against {_yardstick(explanation)}; surprise in nats")
+    lines.append(f"scores and fits in nats against {yardstick(explanation)}; surprise in nats")
     lines.append(f"signature: {explanation.signature}")
     return lines
 
@@ -198,11 +199,6 @@ def _name(reason: Reason) -> str:
 def one_line(text: str) -> str:
     """No line breaks, and no control characters that a terminal would obey."""
     return CONTROL.sub(" ", text).strip(" ")
-
-
-def _yardstick(explanation: Explanation) -> str:
-    label = explanation.reasons[0].label
-    return label if label == "nothing" else f"the {label}"
 
 
 def _shade(nats: float) -> str:

@@ -57,7 +57,7 @@ def fingerprint_command(text: str | None, output: Path, task: str, **options: An
     source = clean(whole_text(text, options["file"], EXAMPLE))
     if output != STANDARD_INPUT:
         check_output(output, options)
-    with CommandRun(options) as run:
+    with CommandRun(options, FingerprintSettings) as run:
         settings = run.reflector.settings(kind, options["preset"], given(FingerprintSettings, options))
         content = str(run.reflector.fingerprint(source, settings.description(), stage=run.stage))
         if output == STANDARD_INPUT:

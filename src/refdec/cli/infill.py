@@ -13,12 +13,11 @@ from refdec.cli.options import (
     TaskCommand,
     checked_settings,
     constraint_options,
-    constraints_from,
     file_option,
     task_options,
     top_option,
 )
-from refdec.cli.selection import explained, shown, wanted
+from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
 from refdec.results import InfillResult
 from refdec.settings import InfillSettings
@@ -55,18 +54,12 @@ def infill_command(texts: tuple[str, ...], **options: Any) -> int:
     The score says by how many nats a filling makes the text before it and the text after it more probable than no
     filling would. A filling passes if both gain.
     """
-    constraints = constraints_from(options)
     checked_settings(InfillSettings, options)
-    with CommandRun(options) as run:
+    with CommandRun(options, InfillSettings) as run:
         for origin, names in _inputs(texts, options):
             with run.on(origin, **names):
                 parts = _parts(names)
-                results = run.reflector.fill(
-                    " ___ ".join(parts),
-                    constraints=constraints,
-                    explain=explained(options),
-                    **run.arguments(InfillSettings),
-                )
+                results = run.reflector.fill(" ___ ".join(parts), **run.arguments)
                 _put(run, parts, results, options)
         return run.exit_code()
 

@@ -14,14 +14,13 @@ from refdec.cli.options import (
     checked_settings,
     confidence_option,
     constraint_options,
-    constraints_from,
     file_option,
     fingerprint_option,
     novelty_options,
     task_options,
     top_option,
 )
-from refdec.cli.selection import explained, shown, wanted
+from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
 from refdec.results import ParaphraseResult
 from refdec.settings import ParaphraseSettings
@@ -61,23 +60,15 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     compares paraphrases of one text, not of different texts. The confidence compares those, too: it is the probability
     that the meaning is kept. It is calibrated for the pair that comes with refdec.
     """
-    wanted(options)  # refused before models are loaded
-    constraints = constraints_from(options)
     fingerprint, inputs = _inputs(texts, options)
     checked_settings(ParaphraseSettings, options, fingerprint, clean(texts[0]) if fingerprint and texts else None)
-    with CommandRun(options) as run:
+    with CommandRun(options, ParaphraseSettings) as run:
         for origin, text in inputs:
             with run.on(origin, source=text):
                 clean(text)  # refused before the models are loaded for it
                 if options["confidence"] is not None:
                     check_calibrated(run.reflector.pair.name)
-                result = run.reflector.paraphrase(
-                    text,
-                    constraints=constraints,
-                    fingerprint=fingerprint,
-                    explain=explained(options),
-                    **run.arguments(ParaphraseSettings),
-                )
+                result = run.reflector.paraphrase(text, fingerprint=fingerprint, **run.arguments)
                 _put(run, result, options)
         return run.exit_code()
 

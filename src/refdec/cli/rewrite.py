@@ -15,13 +15,12 @@ from refdec.cli.options import (
     TaskCommand,
     checked_settings,
     constraint_options,
-    constraints_from,
     file_option,
     novelty_options,
     task_options,
     top_option,
 )
-from refdec.cli.selection import explained, shown, wanted
+from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
 from refdec.results import RewriteResult
 from refdec.settings import RewriteSettings
@@ -63,31 +62,27 @@ def rewrite_command(text: str | None, **options: Any) -> int:
     With --apply the whole document and nothing else is printed, so that it can go into a file. The score is that of
     refdec paraphrase, with the fit of the true neighbours in it.
     """
-    wanted(options)  # refused before models are loaded
-    constraints = constraints_from(options)
+    from refdec.tasks.rewrite import split_document
+
     checked_settings(RewriteSettings, options)
     if options["apply"] and options["as_json"]:
         raise InputError("--apply prints a document and --json prints objects. Choose one.")
-    with CommandRun(options) as run:
-        for origin, names in _inputs(text, options):
-            with run.on(origin, **names):
-                left, span, right = _spot(names)
+    with CommandRun(options, RewriteSettings) as run:
+        for origin, document in _documents(text, options):
+            try:
+                left, span, right = split_document(document) if isinstance(document, str) else document
+            except InputError as error:
+                run.report(error, origin, document=str(document))
+                continue
+            with run.on(origin, source=span, left=left, right=right):
                 for part in (span, *filter(str.strip, (left, right))):
                     clean(part)  # refused before the models are loaded for it
-                result = run.reflector.rewrite(
-                    span,
-                    left=left,
-                    right=right,
-                    constraints=constraints,
-                    explain=explained(options),
-                    **run.arguments(RewriteSettings),
-                )
-                _put(run, origin, result, options)
+                _put(run, origin, run.reflector.rewrite(span, left=left, right=right, **run.arguments), options)
         return run.exit_code()
 
 
-def _inputs(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Origin, dict[str, str]]]:
-    """Each span with its neighbours, by the names that its results and errors have."""
+def _documents(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Origin, str | tuple[str, str, str]]]:
+    """Documents with [[span]], or the text before a span, the span, and the text after it."""
     from refdec.tasks.rewrite import find_span
 
     left, right, document, file = (options[name] for name in ("left", "right", "document", "file"))
@@ -99,41 +94,17 @@ def _inputs(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Origin,
             raise InputError("--left and --right stand for a document, and there is a file with one, too. Choose one.")
         if "[[" in text:
             raise InputError("[[ ]] marks a span in a document. With --left or --right, give the span by itself.")
-        yield ARGUMENT, _names(left or "", text, right or "")
+        yield ARGUMENT, (left or "", text, right or "")
     elif text is not None and document is not None:
         if file is not None:
             raise InputError("There are two documents, --document and --file. Choose one.")
-        yield ARGUMENT, _names(*find_span(whole_text(None, document, EXAMPLE), text))
+        yield ARGUMENT, find_span(whole_text(None, document, EXAMPLE), text)
     else:
         content = whole_text(text, file, EXAMPLE)
         if content == text or content.count("[[") < 2:
-            yield ARGUMENT, _marked(content)
+            yield ARGUMENT, content
         else:
-            for origin, line in numbered_lines(io.StringIO(content, newline="\n"), file):
-                yield origin, _marked(line)
-
-
-def _marked(document: str) -> dict[str, str]:
-    """The names of a document with [[span]]; one that has no span keeps its text, and is refused by `_spot`."""
-    from refdec.tasks.rewrite import split_document
-
-    try:
-        return _names(*split_document(document))
-    except InputError:
-        return {"document": document}
-
-
-def _names(left: str, span: str, right: str) -> dict[str, str]:
-    return {"source": span, "left": left, "right": right}
-
-
-def _spot(names: dict[str, str]) -> tuple[str, str, str]:
-    """The text before the span, the span, and the text after it."""
-    from refdec.tasks.rewrite import split_document
-
-    return (
-        split_document(names["document"]) if "document" in names else (names["left"], names["source"], names["right"])
-    )
+            yield from numbered_lines(io.StringIO(content, newline="\n"), file)
 
 
 def _put(run: CommandRun, origin: Origin, result: RewriteResult, options: dict[str, Any]) -> None:

@@ -53,22 +53,23 @@ def score_command(texts: tuple[str, ...], **options: Any) -> int:
     """
     fingerprint, pairs = _inputs(texts, options)
     checked_settings(ScoreSettings, options, fingerprint)
-    first = True
-    with CommandRun(options) as run:
+    legend = True
+    with CommandRun(options, ScoreSettings) as run:
         for group in _groups(_checked(run, pair, fingerprint, options) for pair in pairs):
-            if group[0].error:
-                _report(run, group[0])
-                continue
-            with run.on():
+            pair = group[0]
+            names = {} if pair.origin.line else {"reference": pair.reference, "candidate": pair.candidate}
+            with run.on(pair.origin, **names):
+                if pair.error:
+                    raise InputError(pair.error)
                 scores = run.reflector.score(
-                    None if fingerprint else group[0].reference,
-                    [pair.candidate for pair in group],
+                    None if fingerprint else pair.reference,
+                    [item.candidate for item in group],
                     fingerprint=fingerprint,
                     explain=run.explains,
-                    **run.arguments(ScoreSettings),
+                    **run.arguments,
                 )
-                _put(run, scores, legend=first)
-                first = False
+                _put(run, scores, legend)
+                legend = False
         return run.exit_code()
 
 
@@ -115,11 +116,6 @@ def _groups(pairs: Iterable[TextPair]) -> Iterator[list[TextPair]]:
             group.append(pair)
     if group:
         yield group
-
-
-def _report(run: CommandRun, pair: TextPair) -> None:
-    names = {} if pair.origin.line else {"reference": pair.reference, "candidate": pair.candidate}
-    run.report(InputError(pair.error), pair.origin, **names)
 
 
 def _put(run: CommandRun, scores: Sequence[Score], legend: bool) -> None:

@@ -19,10 +19,10 @@ def wanted(options: dict[str, Any]) -> Wanted:
 
 
 def explained(options: dict[str, Any]) -> int:
-    """How many of the best-ranked candidates have to be explained, so that those which will be shown are."""
+    """How many of the best-ranked candidates must be explained, so that all that will be shown are."""
+    chosen = wanted(options)
     if not (options["explain"] or options["html"]):
         return 0
-    chosen = wanted(options)
     by_rank = not chosen.front and chosen.novelty is None and chosen.confidence is None
     return chosen.top if by_rank else sys.maxsize
 
