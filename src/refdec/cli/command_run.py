@@ -72,7 +72,7 @@ class CommandRun:
     def __init__(self, options: dict[str, Any], kind: type[FingerprintSettings]) -> None:
         self._options = options
         self._progress = Progress(options["quiet"])
-        self.stage = self._progress.stage
+        self.stage, self.tell = self._progress.stage, self._progress.tell
         self.arguments = {"settings": options["preset"], "stage": self.stage, **given(kind, options)}
         if "keep" in options:
             self.arguments |= {"constraints": constraints_from(options), "explain": explained(options)}
@@ -109,7 +109,7 @@ class CommandRun:
 
     @property
     def explains(self) -> bool:
-        """Whether somebody wants to see the reasons for results."""
+        """Whether the reasons for results are shown or written."""
         return bool(self._options["explain"] or self._page)
 
     def exit_code(self) -> int:
@@ -140,7 +140,7 @@ class CommandRun:
                 click.echo(f"refdec: {origin}{error}", err=True)
 
     def content(self, result: dict[str, Any], explanation: Explanation | None, note: str = "") -> dict[str, Any]:
-        """A result as a JSON object, with a note where there is one, and with its reasons where they are wanted."""
+        """A result as a JSON object, with its note if it has one, and with its reasons if they are asked for."""
         from refdec.cli.explain import explanation_content
 
         reasons = explanation_content(explanation) if explanation and self._options["explain"] else {}
@@ -152,7 +152,7 @@ class CommandRun:
         explanations: Sequence[Explanation | None],
         show: Callable[[Console], None],
     ) -> None:
-        """Print results, as lines of JSON or as people like to see them, and keep their explanations for the page."""
+        """Print results, as lines of JSON or as tables, and keep their explanations for the page."""
         from rich.console import Console
 
         from refdec.cli.explain import show_explanation
@@ -182,17 +182,13 @@ class CommandRun:
         with self._pause():
             click.echo(f"refdec: {origin}{words}", err=True)
 
-    def tell(self, words: str) -> None:
-        if not self._options["quiet"]:
-            click.echo(f"refdec: {words}", err=True)
-
     @property
     def _page(self) -> Path | None:
         return self._options.get("html")
 
     @contextmanager
     def _pause(self) -> Iterator[None]:
-        """Take the progress away while something is printed."""
+        """Take the progress line away while something is printed."""
         self._progress.pause()
         yield
         sys.stdout.flush()
@@ -203,6 +199,6 @@ def json_line(content: dict[str, Any]) -> str:
     line = json.dumps(content, ensure_ascii=False)
     try:
         line.encode()
-    except UnicodeEncodeError:  # bytes that were no text: escape them
+    except UnicodeEncodeError:  # bytes that were not UTF-8: escape them
         return json.dumps(content)
     return line

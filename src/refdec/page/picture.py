@@ -83,11 +83,11 @@ def _card(index: int, context: Context, fit: float, ribbon: str) -> str:
 
 
 def _ribbons(weights: list[float], row: float, side: str) -> Iterator[str]:
-    """One drawing a context, in units of a hundredth of its row, that runs out of the row to its share of the text.
+    """One drawing per context, in hundredths of its row: a ribbon from the row to its place at the text.
 
     On a wide screen the text is level with the middle of the column, and the ribbons meet stacked at its edge. On a
     narrow one it is below the left contexts and above the right ones: the ribbons turn and run along the edge, the
-    farthest row outermost, so that none crosses another.
+    farthest row outermost, so that ribbons never cross.
     """
     shrink = BAND / max(1.0, sum(weights))
     total = sum(weights) * shrink

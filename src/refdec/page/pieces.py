@@ -10,7 +10,7 @@ LEVELS = (1.0, 3.0, 8.0, 20.0)  # nats from the yardstick at which the colour of
 
 
 def yardstick(explanation: Explanation) -> str:
-    """What the numbers are against, as it stands in a sentence."""
+    """The name of the text that numbers are compared with, as it stands in a sentence."""
     label = explanation.reasons[0].label
     return label if label == "nothing" else f"the {label}"
 
