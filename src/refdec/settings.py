@@ -150,7 +150,7 @@ class ScoreSettings(FingerprintSettings):
     sides: str = setting("both", "contexts that count", choices=("both", "right", "left"))
     weighting: str = setting("none", "weights of contexts", choices=("none", "kept", "learned"))
     symmetric: bool = setting(False, "also score the reference by the candidate")
-    fluency: float = setting(0.0, "weight of log-probability per token", low=0, high=1_000)
+    fluency: float = setting(0.0, "weight of the candidate's own probability", low=0, high=1_000)
     resamples: int = setting(1_000, "resamples of the contexts for the interval", low=0, high=1_000_000)
 
 

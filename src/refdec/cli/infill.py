@@ -27,7 +27,7 @@ from refdec.text.cleaning import clean
 if TYPE_CHECKING:
     from rich.console import Console
 
-EXAMPLE = 'refdec infill "She missed the bus. ___ She was late for run."'
+EXAMPLE = 'refdec infill "She missed the bus. ___ She was late for work."'
 
 
 @click.command("infill", cls=TaskCommand, short_help="Fill the gaps in texts.")
@@ -43,8 +43,8 @@ def infill_command(texts: tuple[str, ...], **options: Any) -> int:
 
     \b
     Examples:
-      refdec infill "She missed the bus." "She was late for run."
-      refdec infill "She missed the bus. ___ She was late for run."
+      refdec infill "She missed the bus." "She was late for work."
+      refdec infill "She missed the bus. ___ She was late for work."
       refdec infill --most-words 3 "We went to ___ and bought ___ for dinner."
       refdec infill --keep rain --most-words 12 "It was dark. ___ We got wet."
       refdec infill --explain "Tom was hungry." "He felt much better."

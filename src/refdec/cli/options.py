@@ -84,7 +84,7 @@ def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Comm
         "--preset",
         type=click.Choice(names),
         metavar="NAME",
-        help=f"settings by name [default: {on_cpu} on a CPU, else {on_gpu}]",
+        help=f"settings by name, see below [{on_cpu} on a CPU, else {on_gpu}]",
     )
     return together(choice, options_of(kind, PRESETS[kind.task]))
 
