@@ -32,7 +32,7 @@ def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflec
     for name, content in FILES.items():
         if name in named:
             (folder / name).write_text(content)
-    if "--fingerprint cook.json" in named:
+    if "--fingerprint cook.json" in named and "-o cook.json" not in named:
         reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")
     if re.search(r"--dry-run [^#]*questions\.csv", named):
         rows = (f"{number},Is it far to the next of {number} towns?\n" for number in range(1, MANY_ROWS + 1))

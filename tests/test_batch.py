@@ -203,7 +203,7 @@ def test_an_interrupted_run_goes_on_without_loss_or_repeat(
     seen.clear()
     stop_after(5, KeyboardInterrupt())
     code, _, err = batch("paraphrase", "in.jsonl", "out.jsonl")
-    assert code == 1
+    assert code == 130
     assert "5 of 12 rows are done and kept in out.jsonl.parts. The same command goes on." in err
     assert not Path("out.jsonl").exists()
     assert json.loads(Path("out.jsonl.parts/manifest.json").read_text())["done"] == [[1, 5]]
@@ -462,7 +462,7 @@ def test_standard_input_goes_to_a_file_and_need_not_be_given_again(
 ) -> None:
     piped = "".join(text + "\n" for text in small_texts(5))
     stop_after(2, KeyboardInterrupt())
-    assert batch("paraphrase", "--format", "text", "-", "out.jsonl", stdin=piped)[0] == 1
+    assert batch("paraphrase", "--format", "text", "-", "out.jsonl", stdin=piped)[0] == 130
     other = batch("paraphrase", "--format", "text", "-", "out.jsonl", stdin="other\n")
     assert "Standard input is not what it was when the run in out.jsonl.parts began." in other[2]
     assert batch("paraphrase", "--format", "text", "-", "out.jsonl")[0] == 0

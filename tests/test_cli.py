@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ import click
 import pytest
 
 from refdec import Reflector
+from refdec.cli import progress
 from refdec.cli.batch import batch_command
 from refdec.cli.main import commands
 from refdec.tasks.choice import nothing_left
@@ -54,15 +56,42 @@ def test_a_bad_line_is_reported_and_the_others_go_on(run: Run, tmp_path: Path) -
     lines = [json.loads(line) for line in out.splitlines()]
     assert code == 2
     assert ["error" in line for line in lines] == [False, True, True, False]
-    assert lines[1] == {"source": "", "error": "The text is empty. Give a sentence to work on."}
+    assert lines[1] == {"line": 2, "source": "", "error": "The text is empty. Give a sentence to work on."}
     assert "surrogate" in lines[2]["error"]
     assert lines[3]["source"] == "I like it here."
 
 
-def test_standard_input_is_read_line_by_line() -> None:
-    code, out, err = refdec_process("paraphrase", "--json", *TINY_OPTIONS, stdin=b"I like it here.\n")
-    assert code == 0, err
-    assert json.loads(out)["source"] == "I like it here."
+def test_an_error_names_its_line(run: Run, tmp_path: Path) -> None:
+    empty = "The text is empty. Give a sentence to work on."
+    for arguments in ([], ["-"], ["--file", "-"]):
+        code, _, err = run("paraphrase", *arguments, stdin="I like it here.\n\n")
+        assert (code, err) == (2, f"refdec: line 2 of standard input: {empty}\n")
+    (tmp_path / "gaps.txt").write_text("\nIt rained. ___\n")
+    code, _, err = run("infill", "--file", str(tmp_path / "gaps.txt"))
+    assert (code, err.partition(": There is no ___")[0]) == (2, "refdec: line 1 of gaps.txt")
+    assert run("paraphrase", " ")[2] == f"refdec: {empty}\n"
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_standard_input_is_read_line_by_line_until_it_is_stopped(small_pair: Path, tmp_path: Path, stop: int) -> None:
+    page = tmp_path / "page.html"
+    options = ["--json", "--html", str(page), "--forward", str(small_pair), "--device", "cpu", *TINY_OPTIONS]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "refdec", "paraphrase", *options, "-"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdin
+    assert process.stdout
+    print("Anna walked to the house.", file=process.stdin, flush=True)
+    assert json.loads(process.stdout.readline())["source"] == "Anna walked to the house."
+    process.send_signal(stop)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (128 + stop, "")
+    assert err.split("\n") == [
+        f"refdec: the explanations are in {page}", "refdec: the results printed so far are complete",
+        "", "refdec: stopped.", "",
+    ]  # fmt: skip
+    assert "Anna walked to the house." in page.read_text()
 
 
 def test_an_empty_input_is_said(run: Run, tmp_path: Path) -> None:
@@ -131,9 +160,10 @@ def test_a_page_of_what_was_done_is_written_when_stopped_by_hand(
     monkeypatch.setattr("refdec.tasks.reflector.paraphrase", stopped)
     page = tmp_path / "page.html"
     code, out, err = run("paraphrase", "--top", "1", "--html", str(page), "It rained.", "We left.", "It was late.")
-    assert code == 1
+    assert code == 130
     assert out.startswith("It rained.\n")
-    assert err == f"refdec: the explanations are in {page}\n\nrefdec: stopped.\n"
+    kept = "refdec: the results printed so far are complete\n"
+    assert err == f"refdec: the explanations are in {page}\n{kept}\nrefdec: stopped.\n"
     assert "It rained." in page.read_text()
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 
@@ -208,7 +238,7 @@ BAD = {
     "setting that is infinite": ["paraphrase", "--entropy", "inf", "text here"],
     "setting that is no word": ["paraphrase", "--contexts", "many", "text here"],
     "novelty over the top": ["paraphrase", "--novelty", "101", "text here"],
-    "confidence in per cent": ["paraphrase", "--confidence", "90", "text here"],
+    "confidence over the top": ["paraphrase", "--confidence", "101", "text here"],
     "novelty that is no number": ["paraphrase", "--novelty", "nan", "text here"],
     "no such preset": ["paraphrase", "--preset", "slow", "text here"],
     "no such option": ["paraphrase", "--loud", "text here"],
@@ -235,6 +265,56 @@ def test_a_page_that_cannot_be_written_is_told_before_the_work(run: Run, tmp_pat
     refused = refusal(run, "paraphrase", "--html", str(tmp_path / "no" / "page.html"), "It rained.")
     assert "cannot be written (there is no directory" in refused
     assert "(it is a directory)" in refusal(run, "paraphrase", "--html", str(tmp_path), "It rained.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["paraphrase", "--html", "FILE", "It rained."],
+        ["infill", "--html", "FILE", "It rained. ___"],
+        ["rewrite", "--html", "FILE", "It [[rained]]."],
+        ["score", "--html", "FILE", "It rained.", "It was raining."],
+        ["fingerprint", "-o", "FILE", "It rained."],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_file_that_is_there_is_overwritten_by_force_only(run: Run, tmp_path: Path, arguments: list[str]) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    arguments = [str(file) if argument == "FILE" else argument for argument in arguments]
+    message = f"refdec: {file} exists. Name another file, or overwrite it with --force."
+    assert refusal(run, *arguments) == message
+    assert file.read_text() == "mine"
+    assert run(*arguments, "--force")[0] == 0
+    assert len(file.read_text()) > 100
+    assert refusal(run, *arguments) == message
+
+
+def test_an_input_is_not_overwritten_by_force_either(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("It rained.\n")
+    for arguments in (["paraphrase", "--html", str(file)], ["fingerprint", "-o", str(file)]):
+        message = refusal(run, *arguments, "--force", "--file", str(file))
+        assert message == f"refdec: {file} is an input, too. Name another file to write to."
+    assert file.read_text() == "It rained.\n"
+
+
+def test_a_pipe_or_device_can_be_written_to(run: Run) -> None:
+    assert run("fingerprint", "-o", os.devnull, "It rained.")[0] == 0
+
+
+@pytest.mark.parametrize("name", ["paraphrase", "infill", "rewrite", "score", "fingerprint"])
+def test_the_name_of_a_file_is_not_taken_for_a_text(
+    run: Run, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("notes.txt").write_text("It rained.\n")
+    message = refusal(run, name, "notes.txt")
+    assert message.startswith("refdec: notes.txt is the name of a file. Did you mean --file notes.txt?")
+    if name == "paraphrase":
+        assert "Did you mean --file notes.txt?" in refusal(run, name, "notes.txt", "notes.txt")
+        assert run(name, "notes.txt", "It rained.")[0] == 0
+        assert run(name, "-", stdin="notes.txt\n")[0] == 0
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "no config"])
@@ -266,7 +346,23 @@ def test_stopping_by_hand_is_no_traceback(run: Run, monkeypatch: pytest.MonkeyPa
         raise KeyboardInterrupt
 
     monkeypatch.setattr("refdec.tasks.reflector.paraphrase", interrupted)
-    assert run("paraphrase", "Hello there.") == (1, "", "\nrefdec: stopped.\n")
+    assert run("paraphrase", "Hello there.") == (130, "", "\nrefdec: stopped.\n")
+
+
+def test_a_rate_does_not_count_the_loading_of_models(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "LOG_SECONDS", 0.0)
+    monkeypatch.setattr("time.monotonic", lambda: 0.0)
+    shown = progress.Progress()
+    for seconds in (100.0, 102.0, 104.0):  # after the beginning, when each text is done
+        monkeypatch.setattr("time.monotonic", lambda now=seconds: now)
+        shown.done()
+    assert capsys.readouterr().err.splitlines() == [
+        "refdec: texts: 1",
+        "refdec: texts: 2, 0.50 per second",
+        "refdec: texts: 3, 0.50 per second",
+    ]
 
 
 def test_help_does_not_wait_for_torch() -> None:
@@ -294,13 +390,34 @@ def test_the_examples_in_the_help_text_run(
     assert len(found) >= 2
     for example in found:
         piped, _, command = example.rpartition("| ")
-        stdin = shlex.split(piped)[1].encode().decode("unicode_escape").strip() + "\n" if piped else ""
+        program, text = shlex.split(piped) if piped else ("echo", "")
+        stdin = Path(text).read_text() if program == "cat" else text.encode().decode("unicode_escape").strip() + "\n"
         code, out, err = run(*shlex.split(command)[1:], stdin=stdin)
         if "--data DIR" in command:  # all options are right, and only the data is missing
             assert (code, err[:32]) == (2, "refdec: There is no folder DIR. ")
             continue
         assert code == 0, err
         assert out or "the fingerprint is in" in err or "What made them is in" in err
+
+
+SECTIONED = [name for name in HELPFUL if name.partition(" ")[2] or name not in ("batch", "evaluate")]
+
+
+@pytest.mark.parametrize("name", SECTIONED)
+def test_the_help_has_common_options_first_and_settings_by_themselves(
+    run: Run, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    code, out, _ = run(*name.split(), "--help")
+    assert code == 0
+    titles = re.findall(r"^(\S.*):$", out, re.M)
+    assert titles[0] == "Options"
+    assert any(title.startswith("Settings") for title in titles[1:])
+    if name in ("paraphrase", "infill", "rewrite", "score", "fingerprint"):
+        options = out[out.index("\nOptions:\n") :].splitlines()
+        assert [line for line in options if line.startswith("   ") or len(line) > 80] == []  # one line each
+        words = out.partition("\nWords:\n")[2]
+        assert re.findall(r"^  (\w+) ", words, re.M) == ["context", "nats", "Novelty", "nucleus"]
 
 
 def test_the_examples_of_the_group_are_those_of_its_commands() -> None:

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from refdec import Pair, Paraphrase, ParaphraseResult
-from refdec.cli.choose import explained
 from refdec.cli.render import show_results
+from refdec.cli.selection import explained
 from refdec.errors import SettingsError
 from refdec.tasks.choice import Wanted, choose, percent
 from refdec.tasks.confidence import check_calibrated
@@ -126,9 +126,19 @@ def test_the_dial_never_returns_less(run: Run) -> None:
     assert "No paraphrase reaches confidence 100 %; the highest is " in out
 
 
-@pytest.mark.parametrize("value", ["1.5", "-0.1", "nan"])
+@pytest.mark.parametrize(
+    ("value", "told"), [("1", "100 %"), ("0.995", "99.5 %"), ("99.5", "99.5 %"), ("100%", "100 %"), ("100 %", "100 %")]
+)
+def test_a_confidence_over_one_is_per_cent(run: Run, value: str, told: str) -> None:
+    code, out, _ = run("paraphrase", "--confidence", value, "How do I learn to cook?")
+    assert code == 0
+    assert f"No paraphrase reaches confidence {told};" in out
+
+
+@pytest.mark.parametrize("value", ["101", "-0.1", "nan", "high", "%", "200%"])
 def test_a_confidence_that_is_no_probability_is_refused(run: Run, value: str) -> None:
-    assert "it must be a number from 0 to 1" in refusal(run, "paraphrase", f"--confidence={value}", "text here")
+    message = refusal(run, "paraphrase", f"--confidence={value}", "text here")
+    assert f"{value!r} is neither a probability from 0 to 1 nor per cent up to 100" in message
 
 
 def test_a_pair_without_calibration_is_refused_with_what_to_do(

@@ -29,7 +29,7 @@ def test_a_fingerprint_goes_to_a_file_or_to_standard_output(run: Run, known: Fin
     assert run("fingerprint", "-o", "-", stdin=TEXT + "\n") == (0, str(known), "")
     assert run("fingerprint", TEXT, "-o", str(file)) == (0, "", f"refdec: the fingerprint is in {file}\n")
     assert Fingerprint.load(file) == known
-    assert run("fingerprint", "--quiet", TEXT, "-o", str(file)) == (0, "", "")
+    assert run("fingerprint", "--quiet", "--force", TEXT, "-o", str(file)) == (0, "", "")
     assert [path.name for path in tmp_path.iterdir()] == ["train.json"]
 
 

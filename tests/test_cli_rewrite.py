@@ -71,6 +71,22 @@ def test_apply_prints_the_document_and_nothing_else(run: Run, int8_reflector: Re
     assert run("rewrite", "--apply", "--samples", "8", MARKED) == (0, f"{BEFORE}{result.best}{AFTER}", "")
 
 
+def test_several_documents_are_rewritten_one_per_line(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "documents.txt"
+    file.write_text("It was late. [[We were tired.]]\nno span here\n[[It rained.]] We left.\n")
+    for arguments, place in ((["--file", str(file)], "documents.txt"), (["-"], "standard input")):
+        code, out, _ = run("rewrite", "--json", *arguments, stdin=file.read_text())
+        first, second, third = map(json.loads, out.splitlines())
+        assert code == 2
+        assert (first["source"], first["left"], first["right"]) == ("We were tired.", "It was late. ", "")
+        assert (second["line"], second["document"]) == (2, "no span here")
+        assert (third["source"], third["left"], third["right"]) == ("It rained.", "", " We left.")
+        code, out, err = run("rewrite", "--apply", "--samples", "8", *arguments, stdin=file.read_text())
+        assert code == 2
+        assert len(out.splitlines()) == 2
+        assert err.startswith(f"refdec: line 2 of {place}: There is no span in [[ ]]")
+
+
 def test_apply_says_where_there_is_nothing_to_apply(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refdec.tasks.constraints.Constraints.failures", lambda *_: ["says 'late'"])
     code, out, err = run("rewrite", "--apply", "--avoid", "late", MARKED)
@@ -90,6 +106,8 @@ def test_explanations_are_shown(run: Run, tmp_path: Path) -> None:
 BAD = {
     "There is no span in [[ ]] in the document": ["It rained."],
     "There is more than one span": ["It [[rained]] and [[snowed]]."],
+    "The span has no end: there is [[ without ]]": ["It [[rained."],
+    "The span has no beginning: there is ]] without [[": ["It rained]]."],
     "There is nothing between [[ and ]]": ["It [[ ]] rained."],
     "is not in the document": ["--document", "DOCUMENT", "It snowed."],
     "is in the document 3 times": ["--document", "DOCUMENT", "we"],

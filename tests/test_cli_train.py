@@ -112,7 +112,7 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same_pair(
         return real(self, done)
 
     monkeypatch.setattr(loop.Trainer, "_report", interrupted)
-    assert command("train", str(corpus), "-o", "parted", *options)[0] == 1
+    assert command("train", str(corpus), "-o", "parted", *options)[0] == 130
     assert Path("parted.training/shards/index.json").exists()
     message = refusal(command, "train", str(corpus), "-o", "parted", *options, "--vocabulary=500")
     assert "holds a run of another recipe: vocabulary was 400 and is 500" in message

@@ -39,8 +39,8 @@ def test_a_marked_document_is_split_without_loss(document: str, parts: tuple[str
     ("document", "message"),
     [
         ("It was very late.", "There is no span in"),
-        ("It was [[very late.", "There is no span in"),
-        ("It was very]] late.", "There is no span in"),
+        ("It was [[very late.", "The span has no end"),
+        ("It was very]] late.", "The span has no beginning"),
         ("It was [[very]] [[late]].", "more than one span"),
         ("It was [[very [[late]].", "more than one span"),
         ("It was [[very]] late]].", "more than one span"),

@@ -74,16 +74,14 @@ class FingerprintSettings(Settings):
     task: ClassVar[str] = "fingerprint"
 
     contexts: int = setting(80, "contexts sampled on each side", symbol="n_c", low=1, high=100_000)
-    context_tokens: int = setting(50, "tokens a context has", symbol="len_c", low=1, high=100_000)
-    context_top_p: float = setting(0.7, "nucleus from which contexts are sampled", symbol="p_c", low=0, high=1)
-    most_quoted: float = setting(
-        1.0, "contexts with more than this share of the source's word pairs are dropped", low=0, high=1
-    )
+    context_tokens: int = setting(50, "tokens per context", symbol="len_c", low=1, high=100_000)
+    context_top_p: float = setting(0.7, "nucleus of the contexts", symbol="p_c", low=0, high=1)
+    most_quoted: float = setting(1.0, "share of the source a context may quote", low=0, high=1)
     kept_contexts: int = setting(6, "heaviest contexts that generate", symbol="k_c", low=1, high=100_000)
     minimum_weight: float = setting(0.0, "contexts lighter than this are not kept", low=0, high=1)
-    entropy: float = setting(4.0, "entropy of sampling over a whole generation, in nats", symbol="h", low=0, high=1_000)
-    frame: str = setting("quoted", "what stands around the source", choices=("quoted", "paragraph", "none"))
-    solver: str = setting("newton", "how context weights are learned", choices=("newton", "adam", "uniform"))
+    entropy: float = setting(4.0, "entropy of a whole generation in nats", symbol="h", low=0, high=1_000)
+    frame: str = setting("quoted", "frame of the source", choices=("quoted", "paragraph", "none"))
+    solver: str = setting("newton", "solver of the weights", choices=("newton", "adam", "uniform"))
     seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
 
     def description(self) -> FingerprintSettings:
@@ -99,11 +97,9 @@ class ParaphraseSettings(FingerprintSettings):
 
     samples: int = setting(30, "generations on each side", symbol="n_s", low=1, high=100_000)
     extra_tokens: int = setting(5, "tokens a generation may be longer than the source", low=0, high=10_000)
-    prior: float = setting(0.0, "how much a candidate's own log-probability counts in its score", low=0, high=1_000)
-    loss: float = setting(
-        0.0, "nats that a candidate without a number or a name of the source loses", low=0, high=1_000
-    )
-    exact: bool = setting(False, "score every candidate on all contexts, also those that can no longer win")
+    prior: float = setting(0.0, "weight of a result's own probability", low=0, high=1_000)
+    loss: float = setting(0.0, "nats that a lost number or name costs", low=0, high=1_000)
+    exact: bool = setting(False, "score every candidate on all contexts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +108,10 @@ class RewriteSettings(ParaphraseSettings):
 
     task: ClassVar[str] = "rewrite"
 
-    frame: str = setting("none", "what stands around the span by itself", choices=("none",))
-    in_place: float = setting(
-        0.5, "share of the contexts sampled with the neighbours held; the others are the span's own", low=0, high=1
-    )
-    neighbour_weight: float = setting(0.25, "share of the true neighbours in the ensemble, at least", low=0, high=1)
-    place: float = setting(
-        1.0, "how much the fit of the neighbours counts, against that of the sampled contexts", low=0, high=1_000
-    )
+    frame: str = setting("none", "frame of the span by itself", choices=("none",))
+    in_place: float = setting(0.5, "share of contexts that hold the neighbours", low=0, high=1)
+    neighbour_weight: float = setting(0.25, "least weight of the true neighbours", low=0, high=1)
+    place: float = setting(1.0, "weight of the neighbours' fit in the score", low=0, high=1_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,16 +121,16 @@ class InfillSettings(FingerprintSettings):
     task: ClassVar[str] = "infill"
 
     contexts: int = setting(50, "contexts sampled on each side", symbol="n_c", low=1, high=100_000)
-    context_top_p: float = setting(0.9, "nucleus from which contexts are sampled", symbol="p_c", low=0, high=1)
-    entropy: float = setting(6.0, "entropy of sampling over a whole generation, in nats", symbol="h", low=0, high=1_000)
-    frame: str = setting("none", "what stands around both observations", choices=("paragraph", "none"))
+    context_top_p: float = setting(0.9, "nucleus of the contexts", symbol="p_c", low=0, high=1)
+    entropy: float = setting(6.0, "entropy of a whole generation in nats", symbol="h", low=0, high=1_000)
+    frame: str = setting("none", "frame of both texts", choices=("paragraph", "none"))
     samples: int = setting(20, "generations on each side", symbol="n_s", low=1, high=100_000)
-    tokens: int = setting(20, "tokens a generation has", symbol="len_s", low=1, high=10_000)
+    tokens: int = setting(20, "tokens per generation", symbol="len_s", low=1, high=10_000)
     sentences: int = setting(1, "sentences a filling may have at most", low=1, high=100)
     least_words: int = setting(2, "words a filling has at least", low=1, high=1_000)
     most_words: int = setting(20, "words a filling has at most", low=1, high=1_000)
-    no_repeat: int = setting(3, "word sequences of this length are never said twice; 0 allows it", low=0, high=100)
-    credit: str = setting("new", "which words of the observations a filling is credited for", choices=("new", "all"))
+    no_repeat: int = setting(3, "no word sequence this long twice; 0 allows it", low=0, high=100)
+    credit: str = setting("new", "words that earn credit", choices=("new", "all"))
 
     def __post_init__(self) -> None:
         FingerprintSettings.__post_init__(self)
@@ -154,13 +146,11 @@ class ScoreSettings(FingerprintSettings):
 
     task: ClassVar[str] = "score"
 
-    frame: str = setting("none", "what stands around a text", choices=("quoted", "paragraph", "none"))
-    sides: str = setting("both", "contexts of which side count", choices=("both", "right", "left"))
-    weighting: str = setting(
-        "none", "all contexts alike, the kept ones alike, or by learned weights", choices=("none", "kept", "learned")
-    )
-    symmetric: bool = setting(False, "also judge the reference by the contexts of the candidate")
-    fluency: float = setting(0.0, "weight of the candidate's own log-probability a token", low=0, high=1_000)
+    frame: str = setting("none", "frame of a text", choices=("quoted", "paragraph", "none"))
+    sides: str = setting("both", "contexts that count", choices=("both", "right", "left"))
+    weighting: str = setting("none", "weights of contexts", choices=("none", "kept", "learned"))
+    symmetric: bool = setting(False, "also score the reference by the candidate")
+    fluency: float = setting(0.0, "weight of the candidate's own probability", low=0, high=1_000)
     resamples: int = setting(1_000, "resamples of the contexts for the interval", low=0, high=1_000_000)
 
 

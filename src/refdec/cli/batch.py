@@ -11,9 +11,8 @@ from typing import Any
 
 import click
 
-from refdec.cli.bar import Bar
-from refdec.cli.choose import wanted
 from refdec.cli.options import (
+    TaskCommand,
     checked_settings,
     confidence_option,
     constraint_options,
@@ -23,6 +22,8 @@ from refdec.cli.options import (
     setting_options,
     together,
 )
+from refdec.cli.progress import Bar
+from refdec.cli.selection import wanted
 from refdec.errors import InputError
 from refdec.settings import (
     FingerprintSettings,
@@ -99,7 +100,7 @@ def _command(kind: type[FingerprintSettings], help: str, *special: Callable[[Any
     arguments = (click.argument("input", metavar="INPUT"), click.argument("output", metavar="OUTPUT"))
     options = (*special, _file_options, _engine_options, model_options, setting_options(kind))
     short = help.partition("\n")[0]
-    return click.command(kind.task, help=help, short_help=short)(together(*arguments, *options)(call))
+    return click.command(kind.task, cls=TaskCommand, help=help, short_help=short)(together(*arguments, *options)(call))
 
 
 _FILES = """

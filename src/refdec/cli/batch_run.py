@@ -24,10 +24,9 @@ from refdec.batch.stream import stream
 from refdec.batch.table import Table
 from refdec.batch.todo import Todo
 from refdec.batch.worker import Worker
-from refdec.cli.bar import Bar
-from refdec.cli.choose import wanted
 from refdec.cli.options import constraints_from, given
-from refdec.cli.progress import time_text
+from refdec.cli.progress import Bar, time_text
+from refdec.cli.selection import wanted
 from refdec.errors import InputError
 from refdec.files import formats
 from refdec.files.columns import Column

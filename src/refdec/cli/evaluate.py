@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from refdec.cli.command_run import load_reflector
 from refdec.cli.options import FILE, model_options, quiet_option
 from refdec.cli.progress import Progress
 from refdec.cli.tables import show_report
-from refdec.cli.work import load_reflector
 from refdec.errors import SettingsError
 from refdec.settings import PRESETS, did_you_mean
 

@@ -1,6 +1,6 @@
 """An explanation on a terminal: weighted contexts, the fit of each text with them, and the surprise of its words.
 
-In a pipe the same as plain lines, one fact a line, that never wrap. Knows the explanation, and nothing of tasks or
+In a pipe it is plain lines, one fact per line, that never wrap. Knows the explanation, and nothing of tasks or
 models.
 """
 
@@ -15,13 +15,14 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from refdec.page.pieces import yardstick
 from refdec.results import Context, Explanation, Reason
 
-# Below these many nats a token looks like this. Boldness and reversal are there for those who see no colours.
+# The style of a token whose surprise is below so many nats. Bold and reverse help readers who see no colours.
 SURPRISES = ((3.0, ""), (6.0, "magenta"), (10.0, "bold magenta"), (float("inf"), "bold reverse magenta"))
-FIT_WIDTH = 7  # columns of the terminal that a fit takes with the space before it: -103.4
-NUMBER_WIDTH = 5  # that the number of a text takes, with the edges of the table
-TEXT_WIDTH = 38  # that a text needs with its number and score, to be readable
+FIT_WIDTH = 7  # terminal columns that a fit takes with the space before it: -103.4
+NUMBER_WIDTH = 5  # terminal columns that the number of a text takes, with the edges of the table
+TEXT_WIDTH = 38  # terminal columns that a text needs with its number and score, to be readable
 CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f]+")
 
 
@@ -35,7 +36,7 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
 
 
 def explanation_content(explanation: Explanation) -> dict[str, Any]:
-    """What an explanation adds to the JSON object of its result."""
+    """The fields that an explanation adds to the JSON object of its result."""
     return {
         "contexts": [context.to_dict() for context in explanation.contexts],
         "reasons": [
@@ -52,7 +53,7 @@ def explanation_content(explanation: Explanation) -> dict[str, Any]:
 
 
 def _show_tables(console: Console, explanation: Explanation) -> None:
-    against = f"nats against {_yardstick(explanation)}"
+    against = f"nats against {yardstick(explanation)}"
     if explanation.left or explanation.right:
         held = (Text(one_line(explanation.left), "dim"), Text("…"), Text(one_line(explanation.right), "dim"))
         console.print(Text(" ").join(part for part in held if part))
@@ -90,7 +91,7 @@ def _contexts_table(contexts: Sequence[Context]) -> Table:
 
 
 def _split_fits(count: int, width: int) -> list[range]:
-    """The contexts beside the texts, then those of each table of its own: all beside the texts, or none."""
+    """The contexts whose fits stand beside the texts (all or none), then those of each further table."""
     if TEXT_WIDTH + FIT_WIDTH * count <= width:
         return [range(count)]
     at_once = max(1, (width - NUMBER_WIDTH) // FIT_WIDTH)
@@ -113,7 +114,7 @@ def _texts_table(explanation: Explanation, columns: range) -> Table:
 
 
 def _fits_table(explanation: Explanation, columns: range) -> Table:
-    """Fits by the numbers that the texts have in the table above."""
+    """Fits of the texts, by their numbers in the table above."""
     table = _table()
     table.add_column("", justify="right")
     for index in columns:
@@ -128,7 +129,7 @@ def _fits(reason: Reason, columns: range) -> list[Text]:
 
 
 def nats_text(nats: float, digits: int = 2) -> Text:
-    """Nats against a yardstick, coloured by how far below it they are."""
+    """A number of nats against a yardstick, coloured by how far below it is."""
     return Text(f"{nats:+z.{digits}f}", style=_shade(nats))
 
 
@@ -174,7 +175,7 @@ def _lines(explanation: Explanation) -> list[str]:
             )
         if reason.tokens:
             lines.append(f"  {_most_surprising(reason)}")
-    lines.append(f"scores and fits in nats against {_yardstick(explanation)}; surprise in nats")
+    lines.append(f"scores and fits in nats against {yardstick(explanation)}; surprise in nats")
     lines.append(f"signature: {explanation.signature}")
     return lines
 
@@ -196,15 +197,10 @@ def _name(reason: Reason) -> str:
 
 
 def one_line(text: str) -> str:
-    """No line breaks, and no control characters that a terminal would obey."""
+    """The text without line breaks and without control characters that a terminal would obey."""
     return CONTROL.sub(" ", text).strip(" ")
 
 
-def _yardstick(explanation: Explanation) -> str:
-    label = explanation.reasons[0].label
-    return label if label == "nothing" else f"the {label}"
-
-
 def _shade(nats: float) -> str:
-    """Green for what fits nearly as well as the yardstick, red for what does not."""
+    """Green for a fit nearly as good as the yardstick's, red for a bad one."""
     return "green" if nats > -5 else "yellow" if nats > -15 else "red"

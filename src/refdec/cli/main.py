@@ -1,17 +1,19 @@
 """`refdec`: the group of commands, and what happens when one of them fails.
 
-Exit codes: 0 fine, 2 bad input or usage, 1 anything else.
+Exit codes: 0 fine, 2 bad input or usage, 130 stopped by Ctrl-C, 143 by SIGTERM, 1 anything else.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 import click
 
 import refdec
 from refdec.cli.batch import batch_command
+from refdec.cli.command_run import Terminated
 from refdec.cli.evaluate import evaluate_command
 from refdec.cli.fingerprint import fingerprint_command
 from refdec.cli.infill import infill_command
@@ -50,7 +52,7 @@ def commands() -> None:
       refdec evaluate quora --data DIR
       refdec train stories.txt -o pair --minutes 0.1
 
-    refdec COMMAND --help tells more.
+    refdec COMMAND --help explains a command and its options.
     """
 
 
@@ -68,19 +70,19 @@ for command in (
 
 
 def main() -> None:
-    """The entry point: no traceback for what a person can mend."""
+    """The entry point: one line instead of a traceback."""
     from click.exceptions import Abort, ClickException, Exit
 
     try:
-        sys.exit(commands(standalone_mode=False) or 0)
-    except Exit as stop:
-        sys.exit(stop.exit_code)
+        sys.exit(commands(prog_name="refdec", standalone_mode=False) or 0)
+    except Exit as done:
+        sys.exit(done.exit_code)
     except ClickException as error:
         error.show()
         sys.exit(2)
-    except (Abort, KeyboardInterrupt):
+    except (Abort, KeyboardInterrupt) as stop:
         click.echo("refdec: stopped.", err=True)
-        sys.exit(1)
+        sys.exit(128 + (signal.SIGTERM if isinstance(stop.__cause__, Terminated) else signal.SIGINT))
     except BrokenPipeError:  # the reader of our output has gone (| head); that is its right
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

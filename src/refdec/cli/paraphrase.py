@@ -7,20 +7,20 @@ from typing import Any
 
 import click
 
-from refdec.cli.choose import explained, shown, wanted
-from refdec.cli.inputs import texts_from
+from refdec.cli.command_run import CommandRun
+from refdec.cli.inputs import ARGUMENT, Origin, texts_from
 from refdec.cli.options import (
+    TaskCommand,
     checked_settings,
     confidence_option,
     constraint_options,
-    constraints_from,
     file_option,
     fingerprint_option,
     novelty_options,
     task_options,
     top_option,
 )
-from refdec.cli.work import Work
+from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
 from refdec.results import ParaphraseResult
 from refdec.settings import ParaphraseSettings
@@ -32,9 +32,9 @@ from refdec.text.cleaning import clean
 EXAMPLE = 'refdec paraphrase "How do I learn to cook?"'
 
 
-@click.command("paraphrase", short_help="Say texts in other words.")
-@click.argument("texts", nargs=-1, metavar="[TEXT]...")
-@file_option("read texts from a file, one a line")
+@click.command("paraphrase", cls=TaskCommand, short_help="Say texts in other words.")
+@click.argument("texts", nargs=-1, metavar="[TEXT]... | -")
+@file_option("texts in a file, one per line")
 @top_option("paraphrases")
 @novelty_options
 @confidence_option
@@ -42,58 +42,51 @@ EXAMPLE = 'refdec paraphrase "How do I learn to cook?"'
 @fingerprint_option("text")
 @task_options(ParaphraseSettings)
 def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
-    """Paraphrase texts given as arguments, in a file, or on standard input (one a line).
+    """Paraphrase texts given as arguments, in a file, or on standard input (-), one per line.
 
     \b
     Examples:
       refdec paraphrase "How do I learn to cook?"
       refdec paraphrase --novelty 30 --top 3 "How do I learn to cook?"
-      refdec paraphrase --confidence 0.9 "How do I learn to cook?"
+      refdec paraphrase --confidence 90 "How do I learn to cook?"
       refdec paraphrase --keep Tuesday --avoid boss "My boss is back on Tuesday."
       refdec paraphrase --explain "The train was late again."
       refdec paraphrase --html reasons.html "The train was late again."
       refdec paraphrase --preset paper --seed 7 "Is it safe to swim here?"
-      echo "The shop is closed on Sundays." | refdec paraphrase --json
+      refdec paraphrase --file questions.txt
+      cat questions.txt | refdec paraphrase --json -
 
-    The score tells how well a paraphrase fits the contexts of its source, in nats against the source itself. It
+    The score says how well a paraphrase fits the contexts of its source, in nats against the source itself. It
     compares paraphrases of one text, not of different texts. The confidence compares those, too: it is the probability
-    that the meaning is kept, and known for the pair that comes with refdec.
+    that the meaning is kept. It is calibrated for the pair that comes with refdec.
     """
-    wanted(options)  # refused before models are loaded
-    constraints = constraints_from(options)
-    known, inputs = _inputs(texts, options)
-    checked_settings(ParaphraseSettings, options, known, clean(texts[0]) if known and texts else None)
-    with Work(options) as work:
-        for text in inputs:
-            with work.on(source=text):
+    fingerprint, inputs = _inputs(texts, options)
+    checked_settings(ParaphraseSettings, options, fingerprint, clean(texts[0]) if fingerprint and texts else None)
+    with CommandRun(options, ParaphraseSettings) as run:
+        for origin, text in inputs:
+            with run.on(origin, source=text):
                 clean(text)  # refused before the models are loaded for it
                 if options["confidence"] is not None:
-                    check_calibrated(work.reflector.pair.name)
-                result = work.reflector.paraphrase(
-                    text,
-                    constraints=constraints,
-                    fingerprint=known,
-                    explain=explained(options),
-                    **work.arguments(ParaphraseSettings),
-                )
-                _put(work, result, options)
-        return work.exit_code()
+                    check_calibrated(run.reflector.pair.name)
+                result = run.reflector.paraphrase(text, fingerprint=fingerprint, **run.arguments)
+                _put(run, result, options)
+        return run.exit_code()
 
 
-def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> tuple[Fingerprint | None, Iterable[str]]:
-    """The fingerprint, where there is one, and the texts: then at most its own."""
+def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> tuple[Fingerprint | None, Iterable[tuple[Origin, str]]]:
+    """The fingerprint, if one is given, and the texts: with a fingerprint, that of the fingerprint only."""
     if options["fingerprint"] is None:
         return None, texts_from(texts, options["file"], EXAMPLE)
     if len(texts) > 1 or options["file"] is not None:
         raise InputError("A fingerprint is of one text. Give that text or none beside it, and no --file.")
-    known = Fingerprint.load(options["fingerprint"])
-    return known, texts or (known.text,)
+    fingerprint = Fingerprint.load(options["fingerprint"])
+    return fingerprint, [(ARGUMENT, texts[0] if texts else fingerprint.text)]
 
 
-def _put(work: Work, result: ParaphraseResult, options: dict[str, Any]) -> None:
+def _put(run: CommandRun, result: ParaphraseResult, options: dict[str, Any]) -> None:
     from refdec.cli.render import show_results
 
     chosen, note = choose(result, wanted(options))
     explanation = shown(result.explanation, chosen)
-    content = work.content(result.to_dict(chosen), explanation, note)
-    work.put([content], [explanation], lambda console: show_results(console, result, chosen, note))
+    content = run.content(result.to_dict(chosen), explanation, note)
+    run.put([content], [explanation], lambda console: show_results(console, result, chosen, note))

@@ -27,7 +27,7 @@ SCORE_LEGEND = (
 
 
 def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
-    """The chosen candidates of one source, and a note where something must be said about them."""
+    """The chosen candidates of one source, and the note about them if there is one."""
     if console.is_terminal:
         _heading(console, Text(result.source))
         if chosen:
@@ -47,7 +47,7 @@ def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Parap
 
 
 def show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> None:
-    """A candidate where the span stood, with as much of the document as one takes in at a glance."""
+    """A candidate in place of the span, with the nearest part of the document."""
     left, right = result.left, result.right
     if len(left) > NEIGHBOUR:
         left = "… " + left[-NEIGHBOUR:].partition(" ")[2]
@@ -61,7 +61,7 @@ def show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> 
 
 
 def show_fillings(console: Console, result: InfillResult, chosen: tuple[Filling, ...], note: str) -> None:
-    """What stands around the gap, the chosen fillings with what they add to it, and a note about them."""
+    """The texts around the gap, the chosen fillings with what they add to both, and the note about them."""
     if console.is_terminal:
         _heading(console, Text(" ").join(Text(part) for part in (result.left, "___", result.right) if part))
         if chosen:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.cli.choose import explained, shown, wanted
-from refdec.cli.inputs import whole_text
+from refdec.cli.command_run import CommandRun
+from refdec.cli.inputs import ARGUMENT, Origin, numbered_lines, whole_text
 from refdec.cli.options import (
     FILE,
+    TaskCommand,
     checked_settings,
     constraint_options,
-    constraints_from,
     file_option,
     novelty_options,
     task_options,
     top_option,
 )
-from refdec.cli.work import Work
+from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
 from refdec.results import RewriteResult
 from refdec.settings import RewriteSettings
@@ -31,13 +33,13 @@ if TYPE_CHECKING:
 EXAMPLE = 'refdec rewrite "It was late. [[We were tired.]] So we left."'
 
 
-@click.command("rewrite", short_help="Rewrite a span inside its document.")
-@click.argument("text", required=False, metavar="[SPAN | TEXT WITH [[SPAN]]]")
-@file_option("read a document with [[span]] from a file")
-@click.option("--document", type=FILE, metavar="FILE", help="file with the document in which the span stands once")
-@click.option("--left", help="text before the span")
-@click.option("--right", help="text after the span")
-@click.option("--apply", is_flag=True, help="print the document with the best rewriting in it, and nothing else")
+@click.command("rewrite", cls=TaskCommand, short_help="Rewrite a span inside its document.")
+@click.argument("text", required=False, metavar="[SPAN | TEXT WITH [[SPAN]] | -]")
+@file_option("documents with [[span]] in a file")
+@click.option("--document", type=FILE, metavar="FILE", help="a file in which SPAN stands once")
+@click.option("--left", metavar="TEXT", help="text before SPAN")
+@click.option("--right", metavar="TEXT", help="text after SPAN")
+@click.option("--apply", is_flag=True, help="print the document with the best rewriting in it")
 @top_option("rewritings")
 @novelty_options
 @constraint_options
@@ -45,7 +47,8 @@ EXAMPLE = 'refdec rewrite "It was late. [[We were tired.]] So we left."'
 def rewrite_command(text: str | None, **options: Any) -> int:
     """Rewrite a span of a document so that it still fits between what stands before and after it.
 
-    The document is an argument with the span in [[ ]], a file, or standard input, with all its lines.
+    The document is an argument with the span in [[ ]], a file, or standard input (-), with all its lines. A file with
+    several spans has one document per line.
 
     \b
     Examples:
@@ -53,63 +56,67 @@ def rewrite_command(text: str | None, **options: Any) -> int:
       refdec rewrite --left "It was late." --right "So we left." "We were very tired."
       refdec rewrite --novelty 30 "She said that [[the food was good]] and left."
       refdec rewrite --keep-numbers "We met. [[The bus left at 5:30.]] I missed it."
-      echo "It was late. [[We were tired.]] So we left." | refdec rewrite --json
+      refdec rewrite --file spans.txt
+      echo "It was late. [[We were tired.]] So we left." | refdec rewrite --json -
 
-    With --apply the whole document is printed, so that it can go into a file. The score is that of refdec paraphrase,
-    with the fit of the true neighbours in it.
+    With --apply the whole document and nothing else is printed, so that it can go into a file. The score is that of
+    refdec paraphrase, with the fit of the true neighbours in it.
     """
-    wanted(options)  # refused before models are loaded
-    constraints = constraints_from(options)
+    from refdec.tasks.rewrite import split_document
+
     checked_settings(RewriteSettings, options)
     if options["apply"] and options["as_json"]:
         raise InputError("--apply prints a document and --json prints objects. Choose one.")
-    left, span, right = _place(text, options)
-    with Work(options) as work:
-        with work.on(source=span, left=left, right=right):
-            for part in (span, *filter(str.strip, (left, right))):
-                clean(part)
-            result = work.reflector.rewrite(
-                span,
-                left=left,
-                right=right,
-                constraints=constraints,
-                explain=explained(options),
-                **work.arguments(RewriteSettings),
-            )
-            _put(work, result, options)
-        return work.exit_code()
+    with CommandRun(options, RewriteSettings) as run:
+        for origin, document in _documents(text, options):
+            try:
+                left, span, right = split_document(document) if isinstance(document, str) else document
+            except InputError as error:
+                run.report(error, origin, document=str(document))
+                continue
+            with run.on(origin, source=span, left=left, right=right):
+                for part in (span, *filter(str.strip, (left, right))):
+                    clean(part)  # refused before the models are loaded for it
+                _put(run, origin, run.reflector.rewrite(span, left=left, right=right, **run.arguments), options)
+        return run.exit_code()
 
 
-def _place(text: str | None, options: dict[str, Any]) -> tuple[str, str, str]:
-    """The text before the span, the span, and the text after it."""
-    from refdec.tasks.rewrite import find_span, split_document
+def _documents(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Origin, str | tuple[str, str, str]]]:
+    """Documents with [[span]], or the text before a span, the span, and the text after it."""
+    from refdec.tasks.rewrite import find_span
 
-    left, right, document = options["left"], options["right"], options["document"]
+    left, right, document, file = (options[name] for name in ("left", "right", "document", "file"))
     beside = left is not None or right is not None
     if (beside or document is not None) and text is None:
         raise InputError('Give the span that is to be rewritten: refdec rewrite --left "It was late." "We were tired."')
     if text is not None and beside:
-        if document is not None or options["file"] is not None:
+        if document is not None or file is not None:
             raise InputError("--left and --right stand for a document, and there is a file with one, too. Choose one.")
         if "[[" in text:
             raise InputError("[[ ]] marks a span in a document. With --left or --right, give the span by itself.")
-        return left or "", text, right or ""
-    if text is not None and document is not None:
-        if options["file"] is not None:
+        yield ARGUMENT, (left or "", text, right or "")
+    elif text is not None and document is not None:
+        if file is not None:
             raise InputError("There are two documents, --document and --file. Choose one.")
-        return find_span(whole_text(None, document, EXAMPLE), text)
-    return split_document(whole_text(text, options["file"], EXAMPLE))
+        yield ARGUMENT, find_span(whole_text(None, document, EXAMPLE), text)
+    else:
+        content = whole_text(text, file, EXAMPLE)
+        if content == text or content.count("[[") < 2:
+            yield ARGUMENT, content
+        else:
+            yield from numbered_lines(io.StringIO(content, newline="\n"), file)
 
 
-def _put(work: Work, result: RewriteResult, options: dict[str, Any]) -> None:
+def _put(run: CommandRun, origin: Origin, result: RewriteResult, options: dict[str, Any]) -> None:
     from refdec.cli.render import show_in_place, show_results
 
     chosen, note = choose(result, wanted(options))
     best = next((item for item in chosen if not item.copy), None)
     if options["apply"]:
         if best is None:
-            work.fail(note)
-        work.put_text(result.in_place(best))
+            run.fail(origin, note)
+        else:
+            run.put_text(result.in_place(best))
         return
 
     def show(console: Console) -> None:
@@ -118,4 +125,4 @@ def _put(work: Work, result: RewriteResult, options: dict[str, Any]) -> None:
             show_in_place(console, result, best)
 
     explanation = shown(result.explanation, chosen)
-    work.put([work.content(result.to_dict(chosen), explanation, note)], [explanation], show)
+    run.put([run.content(result.to_dict(chosen), explanation, note)], [explanation], show)

@@ -8,15 +8,16 @@ from typing import Any
 
 import click
 
-from refdec.cli.inputs import STANDARD_INPUT, Row, pairs_from
+from refdec.cli.command_run import CommandRun
+from refdec.cli.inputs import ARGUMENT, TextPair, pairs_from
 from refdec.cli.options import (
+    TaskCommand,
     checked_settings,
     file_option,
     fingerprint_option,
     given,
     task_options,
 )
-from refdec.cli.work import Work
 from refdec.errors import InputError
 from refdec.results import Score
 from refdec.settings import ScoreSettings
@@ -25,114 +26,105 @@ from refdec.text.cleaning import clean
 
 EXAMPLE = 'refdec score "How do I learn to cook?" "How can I learn cooking?"'
 AT_ONCE = 100
-"""Candidates of one reference that are scored together; results come at least this often."""
+"""Candidates of one reference that are scored together at most, so that results come now and then."""
 
 
-@click.command("score", short_help="Tell how alike texts are.")
-@click.argument("texts", nargs=-1, metavar="[REFERENCE CANDIDATE...]")
-@file_option("read pairs from a file (- is standard input), one a line: tab-separated, or JSON objects")
+@click.command("score", cls=TaskCommand, short_help="Say how alike texts are.")
+@click.argument("texts", nargs=-1, metavar="[REFERENCE CANDIDATE... | -]")
+@file_option("pairs in a file, one per line")
 @fingerprint_option("reference")
 @task_options(ScoreSettings)
 def score_command(texts: tuple[str, ...], **options: Any) -> int:
-    """Score how well candidates fit the contexts of a reference, which tells how alike they are.
+    """Score how well candidates fit the contexts of a reference, which says how alike they are.
 
     \b
     Examples:
       refdec score "The train was late." "The train came late."
       refdec score "How do I learn to cook?" "How can I learn cooking?" "Where is the bus?"
       refdec score --symmetric --explain "The train was late." "The train came late."
-      printf "It rained.\\tIt was raining.\\n" | refdec score --json --file -
+      printf "It rained.\\tIt was raining.\\n" | refdec score --json -
 
-    A file has a reference, a tab and a candidate on each line, or JSON objects with "reference" and "candidate".
-    Neighbouring lines with the same reference share its contexts. With --fingerprint, every argument is a candidate.
+    A file, or standard input (-), has a reference, a tab and a candidate on each line, or a JSON object with
+    "reference" and "candidate". Neighbouring lines with the same reference share its contexts. With --fingerprint,
+    every argument is a candidate.
 
     A scaled score of 100 is as good as the reference itself, 0 no better than an unrelated text. Intervals hold 95 % of
     the bootstrap over contexts.
     """
-    known, rows = _inputs(texts, options)
-    checked_settings(ScoreSettings, options, known)
-    first = True
-    with Work(options) as work:
-        for group in _groups(_check(work, row, known, options) for row in rows):
-            if group[0].error:
-                _report(work, group[0], options)
-                continue
-            with work.on():
-                scores = work.reflector.score(
-                    None if known else group[0].reference,
-                    [row.candidate for row in group],
-                    fingerprint=known,
-                    explain=work.explains,
-                    **work.arguments(ScoreSettings),
+    fingerprint, pairs = _inputs(texts, options)
+    checked_settings(ScoreSettings, options, fingerprint)
+    legend = True
+    with CommandRun(options, ScoreSettings) as run:
+        for group in _groups(_checked(run, pair, fingerprint, options) for pair in pairs):
+            pair = group[0]
+            names = {} if pair.origin.line else {"reference": pair.reference, "candidate": pair.candidate}
+            with run.on(pair.origin, **names):
+                if pair.error:
+                    raise InputError(pair.error)
+                scores = run.reflector.score(
+                    None if fingerprint else pair.reference,
+                    [item.candidate for item in group],
+                    fingerprint=fingerprint,
+                    explain=run.explains,
+                    **run.arguments,
                 )
-                _put(work, scores, legend=first)
-                first = False
-        return work.exit_code()
+                _put(run, scores, legend)
+                legend = False
+        return run.exit_code()
 
 
-def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> tuple[Fingerprint | None, Iterable[Row]]:
-    """The fingerprint of the reference, where there is one, and the pairs; those of arguments have no line number."""
-    if options["fingerprint"] is not None:
-        if not texts or options["file"] is not None:
-            raise InputError("With a fingerprint, give candidates as arguments: refdec score --fingerprint FILE TEXT.")
-        known = Fingerprint.load(options["fingerprint"])
-        return known, [Row(0, known.text, text) for text in texts]
-    if texts and options["file"] is not None:
-        raise InputError("Texts were given both as arguments and as a file. Choose one.")
-    if len(texts) == 1:
-        raise InputError(f"There is a reference and no candidate. Give both: {EXAMPLE}.")
-    if texts:
-        return None, [Row(0, texts[0], text) for text in texts[1:]]
-    return None, pairs_from(options["file"], EXAMPLE)
+def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> tuple[Fingerprint | None, Iterable[TextPair]]:
+    """The fingerprint of the reference, if one is given, and the pairs."""
+    if options["fingerprint"] is None:
+        return None, pairs_from(texts, options["file"], EXAMPLE)
+    if not texts or options["file"] is not None:
+        raise InputError("With a fingerprint, give candidates as arguments: refdec score --fingerprint FILE TEXT.")
+    fingerprint = Fingerprint.load(options["fingerprint"])
+    return fingerprint, [TextPair(ARGUMENT, fingerprint.text, text) for text in texts]
 
 
-def _check(work: Work, row: Row, known: Fingerprint | None, options: dict[str, Any]) -> Row:
-    """The row, with what is wrong with its texts."""
+def _checked(run: CommandRun, pair: TextPair, fingerprint: Fingerprint | None, options: dict[str, Any]) -> TextPair:
+    """The pair, with what is wrong with its texts."""
     from refdec.tasks.describe import prepare
 
-    if row.error:
-        return row
-    try:
-        texts = [clean(row.reference), clean(row.candidate)]  # refused before the models are loaded for them
-        settings = work.reflector.settings(ScoreSettings, options["preset"], given(ScoreSettings, options), known)
-        for text in texts:
-            prepare(work.reflector.pair, text, settings)
-    except InputError as error:
-        return replace(row, error=str(error))
-    return row
+    if pair.error:
+        return pair
+
+    def check_room(text: str) -> None:
+        settings = run.reflector.settings(ScoreSettings, options["preset"], given(ScoreSettings, options), fingerprint)
+        prepare(run.reflector.pair, text, settings)
+
+    for check in (clean, check_room):  # models are loaded only where both texts are clean
+        for name, text in (("reference", pair.reference), ("candidate", pair.candidate)):
+            try:
+                check(text)
+            except InputError as error:
+                return replace(pair, error=f"the {name}: {error}")
+    return pair
 
 
-def _groups(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Neighbouring rows with the same reference; a broken row is a group of its own."""
-    group: list[Row] = []
-    for row in rows:
-        if group and (row.error or row.reference != group[0].reference or len(group) == AT_ONCE):
+def _groups(pairs: Iterable[TextPair]) -> Iterator[list[TextPair]]:
+    """Neighbouring pairs with the same reference; a broken pair is a group of its own."""
+    group: list[TextPair] = []
+    for pair in pairs:
+        if group and (pair.error or pair.reference != group[0].reference or len(group) == AT_ONCE):
             yield group
             group = []
-        if row.error:
-            yield [row]
+        if pair.error:
+            yield [pair]
         else:
-            group.append(row)
+            group.append(pair)
     if group:
         yield group
 
 
-def _report(work: Work, row: Row, options: dict[str, Any]) -> None:
-    if not row.number:
-        work.report(InputError(row.error), reference=row.reference, candidate=row.candidate)
-        return
-    file = options["file"] or STANDARD_INPUT
-    name = "standard input" if file == STANDARD_INPUT else file.name
-    work.report(InputError(row.error), f"line {row.number} of {name}: ", line=row.number)
-
-
-def _put(work: Work, scores: Sequence[Score], legend: bool) -> None:
+def _put(run: CommandRun, scores: Sequence[Score], legend: bool) -> None:
     from refdec.cli.render import show_scores
 
-    contents = [work.content(score.to_dict(), score.explanation) for score in scores]
+    contents = [run.content(score.to_dict(), score.explanation) for score in scores]
     explanations = [score.explanation for score in scores if score.explanation]
     together = [
         replace(first, reasons=(*first.reasons, *(reason for item in others for reason in item.reasons[1:])))
         for first, *others in ([explanations] if explanations else [])
     ]
-    work.put(contents, together, lambda console: show_scores(console, scores, legend))
+    run.put(contents, together, lambda console: show_scores(console, scores, legend))

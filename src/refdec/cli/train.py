@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.cli.options import FILE, given, options_of, quiet_option
+from refdec.cli.options import FILE, SectionedCommand, given, options_of, quiet_option
 from refdec.cli.progress import Live, time_text
 from refdec.errors import InputError
 from refdec.train.recipe import GENTLE, SHAPE, SIZES, Budget, Recipe, size, size_like
@@ -33,7 +33,7 @@ def _named_pair(_context: click.Context, _option: click.Parameter, place: Path |
     return pair.EMBEDDED
 
 
-@click.command("train", short_help="Make a pair of models from plain text.")
+@click.command("train", cls=SectionedCommand, short_help="Make a pair of models from plain text.")
 @click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
 @click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory of what is made")
 @click.option("--size", "size_name", type=click.Choice(list(SIZES)),

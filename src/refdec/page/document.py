@@ -1,6 +1,6 @@
-"""One HTML document that asks nothing of any other file or host, in the look that all pages of the project share.
+"""An HTML document that loads no other file and asks no host, in the look that all pages of the project share.
 
-Knows nothing of what a page shows. Its body is markup already; whoever writes it escapes the texts in it.
+Knows nothing of what a page shows. The body is markup: its author escapes the texts in it.
 """
 
 from __future__ import annotations

@@ -133,7 +133,11 @@ def split_document(document: str) -> tuple[str, str, str]:
     """The text before a span marked with [[ ]], the span, and the text after it."""
     before, opening, rest = document.partition("[[")
     span, closing, after = rest.partition("]]")
-    if not opening or not closing:
+    if opening and not closing:
+        raise InputError("The span has no end: there is [[ without ]]. Close it: It was [[very]] late.")
+    if not opening and "]]" in document:
+        raise InputError("The span has no beginning: there is ]] without [[. Open it: It was [[very]] late.")
+    if not opening:
         raise InputError(
             "There is no span in [[ ]] in the document. Mark what is to be rewritten: It was [[very]] late."
         )

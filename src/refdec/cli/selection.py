@@ -1,4 +1,4 @@
-"""Which candidates a command shows, and which of them it has to explain."""
+"""Which candidates a command shows, and which of them it must explain."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from refdec.tasks.choice import Wanted
 
 
 def wanted(options: dict[str, Any]) -> Wanted:
-    """What the options of a command ask for; not every command has all of them."""
+    """The candidates that the options of a command ask for; not every command has all of these options."""
     names = [item.name for item in dataclasses.fields(Wanted)]
     return Wanted(**{name: options[name] for name in names if name in options})
 
 
 def explained(options: dict[str, Any]) -> int:
-    """How many of the best-ranked candidates have to be explained, so that those which will be shown are."""
+    """How many of the best-ranked candidates must be explained, so that all that will be shown are."""
+    chosen = wanted(options)
     if not (options["explain"] or options["html"]):
         return 0
-    chosen = wanted(options)
     by_rank = not chosen.front and chosen.novelty is None and chosen.confidence is None
     return chosen.top if by_rank else sys.maxsize
 
 
 def shown(explanation: Explanation | None, chosen: Iterable[Paraphrase | Filling]) -> Explanation | None:
-    """An explanation of the chosen candidates only."""
+    """The explanation, without the candidates that were not chosen."""
     if explanation is None:
         return None
     texts = {item.text for item in chosen}

@@ -6,17 +6,21 @@ Knows nothing of tasks: a command says what is done with an input, and how its r
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.cli.options import given
+from refdec.cli.inputs import ARGUMENT, Origin
+from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Progress
+from refdec.cli.selection import explained
 from refdec.errors import InputError
 from refdec.files.whole import check_writable, write_whole
 from refdec.settings import FingerprintSettings
@@ -28,6 +32,19 @@ if TYPE_CHECKING:
     from refdec.tasks.reflector import Reflector
 
 
+def check_output(path: Path, options: dict[str, Any]) -> None:
+    """Refuse a file that cannot be written, that is an input, or that exists and is not to be overwritten."""
+    check_writable(path)
+    if not path.is_file():  # not there yet, or a pipe or device
+        return
+    for name in ("file", "document", "fingerprint"):
+        source = options.get(name)
+        if source is not None and source.exists() and path.samefile(source):
+            raise InputError(f"{path} is an input, too. Name another file to write to.")
+    if not options["force"]:
+        raise InputError(f"{path} exists. Name another file, or overwrite it with --force.")
+
+
 def load_reflector(options: dict[str, Any]) -> Reflector:
     """The models that the options name."""
     from refdec.lm.pair import load_pair
@@ -37,20 +54,38 @@ def load_reflector(options: dict[str, Any]) -> Reflector:
     return Reflector(load_pair(*names, device=options["device"], precision=options["precision"]))
 
 
-class Work:
-    """Used with `with`: on leaving, also by Ctrl-C, the page of what was explained so far is written."""
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end (SIGTERM): as Ctrl-C, with another exit code."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+
+def _terminate(*_: object) -> None:
+    raise Terminated
+
+
+class CommandRun:
+    """Used with `with`: on leaving, also by Ctrl-C or SIGTERM, the page of what was explained so far is written.
+
+    `arguments` are those of the reflector's methods that the options name; wrong constraints are refused here, before
+    models are loaded.
+    """
+
+    def __init__(self, options: dict[str, Any], kind: type[FingerprintSettings]) -> None:
         self._options = options
         self._progress = Progress(options["quiet"])
+        self.stage, self.tell = self._progress.stage, self._progress.tell
+        self.arguments = {"settings": options["preset"], "stage": self.stage, **given(kind, options)}
+        if "keep" in options:
+            self.arguments |= {"constraints": constraints_from(options), "explain": explained(options)}
         self._explanations: list[Explanation] = []
-        self._begun = 0
-        self._failed = False
-        self.stage = self._progress.stage
+        self._begun = self._code = 0
+        self._printed = False
+        self._on_terminate: Any = signal.getsignal(signal.SIGTERM)
 
-    def __enter__(self) -> Work:
+    def __enter__(self) -> CommandRun:
         if self._page is not None:
-            check_writable(self._page)
+            check_output(self._page, self._options)
+        with suppress(ValueError):  # not the main thread: whoever started it ends it in another way
+            signal.signal(signal.SIGTERM, _terminate)
         self._progress.__enter__()
         return self
 
@@ -63,48 +98,49 @@ class Work:
 
             write_whole(self._page, page(self._explanations))
             self.tell(f"the explanations are in {self._page}")
+        if isinstance(error, KeyboardInterrupt) and self._printed:
+            self.tell("the results printed so far are complete")
+        with suppress(ValueError):
+            signal.signal(signal.SIGTERM, self._on_terminate)
 
     @cached_property
     def reflector(self) -> Reflector:
         return load_reflector(self._options)
 
-    def arguments(self, kind: type[FingerprintSettings]) -> dict[str, Any]:
-        """What every method of a reflector takes: the settings that were named, and who is told of progress."""
-        return {"settings": self._options["preset"], "stage": self.stage, **given(kind, self._options)}
-
     @property
     def explains(self) -> bool:
-        """Whether somebody wants to see the reasons for results."""
+        """Whether the reasons for results are shown or written."""
         return bool(self._options["explain"] or self._page)
 
     def exit_code(self) -> int:
         if not self._begun:
             raise InputError("There was no text to work on: the input is empty.")
-        return 2 if self._failed else 0
+        return self._code
 
     @contextmanager
-    def on(self, **names: str) -> Iterator[None]:
+    def on(self, origin: Origin = ARGUMENT, **names: str) -> Iterator[None]:
         """Work on one input. What is wrong with it is reported under its names, and the next one can go on."""
-        self._begun += 1
         try:
             yield
         except InputError as error:
-            self.report(error, **names)
+            self.report(error, origin, **names)
         else:
+            self._begun += 1
             self._progress.done()
 
-    def report(self, error: InputError, place: str = "", **names: Any) -> None:
+    def report(self, error: InputError, origin: Origin, **names: str) -> None:
         """Say what is wrong with an input: a line on standard error, or a JSON line among the results."""
         self._begun += 1
-        self._failed = True
+        self._code = 2
         with self._pause():
             if self._options.get("as_json"):
-                click.echo(json_line({**names, "error": str(error)}))
+                line = {"line": origin.line} if origin.line else {}
+                click.echo(json_line({**line, **names, "error": str(error)}))
             else:
-                click.echo(f"refdec: {place}{error}", err=True)
+                click.echo(f"refdec: {origin}{error}", err=True)
 
     def content(self, result: dict[str, Any], explanation: Explanation | None, note: str = "") -> dict[str, Any]:
-        """A result as a JSON object, with a note where there is one, and with its reasons where they are wanted."""
+        """A result as a JSON object, with its note if it has one, and with its reasons if they are asked for."""
         from refdec.cli.explain import explanation_content
 
         reasons = explanation_content(explanation) if explanation and self._options["explain"] else {}
@@ -116,12 +152,14 @@ class Work:
         explanations: Sequence[Explanation | None],
         show: Callable[[Console], None],
     ) -> None:
-        """Print results, as lines of JSON or as people like to see them, and keep their explanations for the page."""
+        """Print results, as lines of JSON or as tables, and keep their explanations for the page."""
         from rich.console import Console
 
         from refdec.cli.explain import show_explanation
 
-        known = [explanation for explanation in explanations if explanation is not None]
+        asked_for = [explanation for explanation in explanations if explanation is not None]
+        self._explanations += asked_for  # first: Ctrl-C right after a result was printed must not lose its explanation
+        self._printed = True
         with self._pause():
             if self._options["as_json"]:
                 for content in contents:
@@ -129,32 +167,28 @@ class Work:
             else:
                 console = Console(highlight=False)
                 show(console)
-                for explanation in known if self._options["explain"] else []:
+                for explanation in asked_for if self._options["explain"] else []:
                     show_explanation(console, explanation)
-        self._explanations += known
 
     def put_text(self, text: str) -> None:
         """Print a text and nothing else, with one line break at its end."""
+        self._printed = True
         with self._pause():
             click.echo(text, nl=not text.endswith("\n"))
 
-    def fail(self, words: str) -> NoReturn:
-        """End with exit code 1 where the input was fine, and what was asked for still cannot be given."""
+    def fail(self, origin: Origin, words: str) -> None:
+        """Say that a good input has no result; the exit code will be 1, unless there is worse."""
+        self._code = self._code or 1
         with self._pause():
-            click.echo(f"refdec: {words}", err=True)
-        raise click.exceptions.Exit(1)
-
-    def tell(self, words: str) -> None:
-        if not self._options["quiet"]:
-            click.echo(f"refdec: {words}", err=True)
+            click.echo(f"refdec: {origin}{words}", err=True)
 
     @property
-    def _page(self) -> Any:
+    def _page(self) -> Path | None:
         return self._options.get("html")
 
     @contextmanager
     def _pause(self) -> Iterator[None]:
-        """Take the progress away while something is printed."""
+        """Take the progress line away while something is printed."""
         self._progress.pause()
         yield
         sys.stdout.flush()
@@ -165,6 +199,6 @@ def json_line(content: dict[str, Any]) -> str:
     line = json.dumps(content, ensure_ascii=False)
     try:
         line.encode()
-    except UnicodeEncodeError:  # bytes that were no text: escape them
+    except UnicodeEncodeError:  # bytes that were not UTF-8: escape them
         return json.dumps(content)
     return line
