@@ -206,6 +206,10 @@ With few contexts a small nucleus pays: they stay close to the source. The figur
 """
 
 
+CPU_PRESET = "fast"
+GPU_PRESETS = {"paraphrase": "deep", "rewrite": "deep", "fingerprint": "deep", "infill": "released", "score": "wide"}
+"""The default on each kind of device."""
+
 AnySettings = TypeVar("AnySettings", bound=Settings)
 
 
@@ -222,9 +226,8 @@ def preset(kind: type[AnySettings], name: str) -> AnySettings:
 
 
 def default_preset(kind: type[Settings], device: str) -> str:
-    """The preset that suits a machine: a GPU affords the last one, a CPU the first."""
-    names = list(PRESETS[kind.task])
-    return names[0] if device == "cpu" else names[-1]
+    """The preset that a kind of device ("cpu", "cuda") affords."""
+    return GPU_PRESETS[kind.task] if device == "cuda" else CPU_PRESET
 
 
 def resolve(

@@ -61,11 +61,15 @@ class Calibration:
         return (1 if log_odds > 0 else odds) / (1 + odds)
 
 
-@cache
 def calibration(pair: str) -> Calibration | None:
-    """Of a pair by its name, which has a digest of its weights in it; nothing for a pair that none was made for."""
-    found = json.loads(CALIBRATIONS.read_text(encoding="utf-8")).get(pair)
-    return Calibration.of(found) if found else None
+    """The calibration of a pair by its name, which contains a digest of the weights; None for other pairs."""
+    return _calibrations().get(pair)
+
+
+@cache
+def _calibrations() -> dict[str, Calibration]:
+    content = json.loads(CALIBRATIONS.read_text(encoding="utf-8"))
+    return {pair: Calibration.of(fitted) for pair, fitted in content.items()}
 
 
 def check_calibrated(pair: str) -> None:
