@@ -141,7 +141,7 @@ def test_a_word_that_is_no_placeholder_may_be_said_again() -> None:
         ({"keep": "Anna"}, r"keep takes a list of texts, not a single one: \['Anna'\]"),
         ({"avoid": "Anna"}, "avoid takes a list"),
         ({"automatic": "names"}, "automatic takes a list"),
-        ({"automatic": ["dates"]}, "nothing called 'dates' to keep; choose from numbers, names, placeholders"),
+        ({"automatic": ["dates"]}, "automatic has 'dates'; choose from numbers, names, placeholders"),
         ({"keep": [" "]}, "A text to keep cannot be used: The text is empty"),
         ({"avoid": ["a\x07"]}, "A text to avoid cannot be used: Character 2 .* control character"),
         ({"keep": ["a\ud800"]}, "surrogate"),

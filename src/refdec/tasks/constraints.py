@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from refdec.errors import InputError
@@ -34,22 +34,25 @@ _NO_NAME = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Phrases that must stand in a result as they are written, words that must not, in any case.
+    """What a result must say and must not say.
 
-    `automatic` names kinds of things that are kept as they stand in the source: "numbers", "names" (capitalised
-    words that no sentence begins with, and runs of them), "placeholders" such as {name}, <b> or %s.
+    Attributes:
+        keep: phrases that a result contains as they are written
+        avoid: words that a result does not contain, in upper or lower case
+        automatic: kinds of phrases of the source that are kept: "numbers", "names" (capitalised words that do not begin
+            a sentence, and runs of them), "placeholders" such as {name}, <b> or %s
     """
 
-    keep: tuple[str, ...] = ()
-    avoid: tuple[str, ...] = ()
-    automatic: tuple[str, ...] = ()
+    keep: Sequence[str] = ()
+    avoid: Sequence[str] = ()
+    automatic: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("keep", "avoid", "automatic"):
             object.__setattr__(self, name, _phrases(getattr(self, name), name))
         for kind in self.automatic:
             if kind not in FINDERS:
-                raise InputError(f"There is nothing called {kind!r} to keep; choose from {', '.join(FINDERS)}.")
+                raise InputError(f"automatic has {kind!r}; choose from {', '.join(FINDERS)}.")
         for phrase in self.keep:
             for word in self.avoid:
                 if _avoided(word).search(phrase):
@@ -85,11 +88,8 @@ class Constraints:
 
     def describe(self) -> str:
         """One word for signatures: equal constraints give equal words."""
-        parts = [f"{name}={','.join(repr(item) for item in items)}" for name, items in self._named() if items]
-        return ";".join(parts) or "none"
-
-    def _named(self) -> list[tuple[str, tuple[str, ...]]]:
-        return [("keep", self.keep), ("avoid", self.avoid), ("automatic", self.automatic)]
+        named = (("keep", self.keep), ("avoid", self.avoid), ("automatic", self.automatic))
+        return ";".join(f"{name}={','.join(map(repr, phrases))}" for name, phrases in named if phrases) or "none"
 
 
 def numbers(text: str) -> list[str]:
@@ -144,6 +144,8 @@ def _name(sentence: str, run: list[re.Match[str]]) -> list[str]:
 def _phrases(given: Iterable[str], name: str) -> tuple[str, ...]:
     if isinstance(given, str):
         raise InputError(f"{name} takes a list of texts, not a single one: [{given!r}].")
+    if not isinstance(given, Iterable):
+        raise InputError(f"{name} takes a list of texts, not {type(given).__name__}.")
     phrases = []
     for phrase in given:
         try:

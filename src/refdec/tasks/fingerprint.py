@@ -22,12 +22,22 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SideFingerprint:
-    """What one side knows of the text."""
+    """The contexts of one side.
 
-    contexts: tuple[tuple[int, ...], ...]  # kept, heaviest first; ids in text order
+    Attributes:
+        contexts: the kept ones as token ids in text order, heaviest first
+        weights: of the kept contexts, in the same order
+        others: contexts that were sampled and not kept, as token ids
+        texts: the words of the kept contexts, then of the others
+        top_p: the nucleus that generations are sampled from
+        log_rd: how well the kept contexts describe the text, in nats
+        gap: the most nats that better weights could add to log_rd
+    """
+
+    contexts: tuple[tuple[int, ...], ...]
     weights: tuple[float, ...]
-    others: tuple[tuple[int, ...], ...]  # sampled, but not kept
-    texts: tuple[str, ...]  # of the kept contexts and then of the others
+    others: tuple[tuple[int, ...], ...]
+    texts: tuple[str, ...]
     top_p: float
     log_rd: float
     gap: float
@@ -64,12 +74,20 @@ class SideFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The contexts and weights of a text on both sides, and what made them."""
+    """The contexts and weights of a text on both sides, and what made them.
+
+    Attributes:
+        text: the text that is described
+        pair: the models that made it, as signatures name them
+        settings: the settings that made it
+        sides: the contexts of "right" and "left"
+        signature: version, models, settings and machine
+    """
 
     text: str
-    pair: str  # the models, as signatures name them
+    pair: str
     settings: FingerprintSettings
-    sides: dict[str, SideFingerprint]  # "right" and "left"
+    sides: dict[str, SideFingerprint]
     signature: str
 
     def __str__(self) -> str:
