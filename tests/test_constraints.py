@@ -145,7 +145,7 @@ def test_a_word_that_is_no_placeholder_may_be_said_again() -> None:
         ({"keep": [" "]}, "A text to keep cannot be used: The text is empty"),
         ({"avoid": ["a\x07"]}, "A text to avoid cannot be used: Character 2 .* control character"),
         ({"keep": ["a\ud800"]}, "surrogate"),
-        ({"keep": ["one\ntwo"]}, "it has a line break in it"),
+        ({"keep": ["one\ntwo"]}, "it contains a line break"),
         ({"keep": [5]}, "A text is needed, not int"),
         ({"keep": ["black art"], "avoid": ["Art"]}, "'black art' must be kept, and 'Art' in it must be avoided"),
     ],

@@ -1,4 +1,4 @@
-"""Words without their endings, so that "flowers" and "flower" count as one."""
+"""Words without their endings: "flowers" and "flower" have one stem."""
 
 from __future__ import annotations
 
