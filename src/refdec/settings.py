@@ -1,7 +1,6 @@
 """Settings of the tasks: the paper's symbols spelled out, validated when made, frozen afterwards.
 
-A setting carries its symbol, its range and its help text, so that the command line and the docs cannot drift
-away from it.
+Each setting carries its symbol, its range and its help text: the command line and `help()` are made from these.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
         return
     if isinstance(item.default, bool):
         if not isinstance(value, bool):
-            raise SettingsError(f"{item.name} is {value!r}; it must be true or false.")
+            raise SettingsError(f"{item.name} is {value!r}; it must be True or False.")
         return
     whole = isinstance(item.default, int)
     kind = "a whole number" if whole else "a number"
@@ -43,7 +42,7 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What all settings share: checked when made, copied with changes, listed in signatures."""
+    """The parent of all settings: checked when made, copied with changes, listed in signatures."""
 
     task: ClassVar[str]
 
@@ -110,7 +109,7 @@ class FingerprintSettings(Settings):
     seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
 
     def description(self) -> FingerprintSettings:
-        """These settings without what only a task needs."""
+        """The part of these settings that describes a text, without that of the task."""
         return FingerprintSettings(**{name: getattr(self, name) for name in FingerprintSettings.names()})
 
 
@@ -171,7 +170,7 @@ class InfillSettings(FingerprintSettings):
         if self.least_words > self.most_words:
             raise SettingsError(f"least_words is {self.least_words}; it cannot be above most_words, {self.most_words}.")
         if self.no_repeat == 1:
-            raise SettingsError("no_repeat is 1, and no text does without saying a word twice. Use 0, or 2 and more.")
+            raise SettingsError("no_repeat is 1, but every text says some word twice. Use 0, or 2 and more.")
 
 
 @documented
@@ -226,10 +225,10 @@ PRESETS: dict[str, dict[str, FingerprintSettings]] = {
         "wide": ScoreSettings(contexts=64, context_tokens=32, context_top_p=0.4),
     },
 }
-PRESETS["fingerprint"] = {name: found.description() for name, found in PRESETS["paraphrase"].items()}
-"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, the others are what a GPU makes affordable.
+PRESETS["fingerprint"] = {name: settings.description() for name, settings in PRESETS["paraphrase"].items()}
+"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, and the others are affordable on a GPU.
 
-With few contexts a small nucleus pays: they stay close to the source. The figures are in docs/quality.md.
+Few contexts need a small nucleus, so that they stay close to the source. The figures are in docs/quality.md.
 """
 
 
@@ -239,7 +238,7 @@ GPU_PRESETS = {"paraphrase": "deep", "rewrite": "deep", "fingerprint": "deep", "
 
 
 def preset(kind: type[AnySettings], name: str) -> AnySettings:
-    """The preset of a task, which is named by the kind of its settings."""
+    """A preset by its name, of the task that this kind of settings belongs to."""
     presets = PRESETS[kind.task]
     if name not in presets:
         raise SettingsError(
