@@ -188,7 +188,7 @@ class Reflector:
 
     def rewrite_all(
         self,
-        spans: Iterable[str | Mapping[str, str]],
+        documents: Iterable[str | Mapping[str, str]],
         settings: RewriteSettings | str | None = None,
         *,
         constraints: Constraints | None = None,
@@ -203,11 +203,11 @@ class Reflector:
         chosen = self.settings(RewriteSettings, settings, changes)
         options = {"constraints": arguments.constraints(constraints), **arguments.reporting(explain, stage)}
 
-        async def work(span: str | Mapping[str, str]) -> RewriteResult:
-            return await rewrite(self.pair, *arguments.place(span), chosen, **options)
+        async def work(document: str | Mapping[str, str]) -> RewriteResult:
+            return await rewrite(self.pair, *arguments.place(document), chosen, **options)
 
         return self._all(
-            map(work, arguments.several(spans, "rewrite_all takes several spans in a list or an iterator"))
+            map(work, arguments.several(documents, "rewrite_all takes several spans in a list or an iterator"))
         )
 
     @overload
@@ -240,9 +240,9 @@ class Reflector:
         With a fingerprint of the reference, contexts are not sampled again, and the reference may be None.
         """
         options: dict[str, Any] = {"fingerprint": fingerprint, "explain": explain, "stage": stage}
-        results: Iterator[Any] = self.score_all([(reference, candidate)], settings, **options, **changes)
-        (result,) = results
-        scores: Score | list[Score] = result
+        groups: list[Any] = [(reference, candidate)]
+        scores: Score | list[Score]
+        (scores,) = self.score_all(groups, settings, **options, **changes)
         return scores
 
     @overload
@@ -267,8 +267,11 @@ class Reflector:
         explain: bool = False,
         stage: Stage | None = None,
         **changes: Any,
-    ) -> Iterator[Score] | Iterator[list[Score]] | Iterator[Score | list[Score]]:
-        """Scores for many references, each with its candidate or a list of candidates, in order."""
+    ) -> Iterator[Score | list[Score]]:
+        """Scores for many references, in order: each group is a reference with its candidate, or a list of candidates.
+
+        With a fingerprint, the reference of every group is the text of the fingerprint, or None.
+        """
         saved = arguments.loaded(fingerprint)
         chosen = self.settings(ScoreSettings, settings, changes, saved)
         options = {"fingerprint": saved, **arguments.reporting(explain, stage)}
