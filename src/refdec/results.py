@@ -182,8 +182,8 @@ class ParaphraseResult:
 
         Empty where no candidate reaches it, and where the pair of models is not calibrated.
         """
-        known = ((item, item.confidence) for item in self.candidates if not item.copy)
-        return tuple(item for item, confidence in known if confidence is not None and confidence >= least)
+        calibrated = ((item, item.confidence) for item in self.candidates if not item.copy)
+        return tuple(item for item, confidence in calibrated if confidence is not None and confidence >= least)
 
     def top(self, count: int) -> tuple[Paraphrase, ...]:
         """The best `count` candidates, and the copies of the source that rank among them."""

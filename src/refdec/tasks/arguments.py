@@ -42,7 +42,7 @@ def refuse_misplaced(kind: type[Settings], names: Iterable[str]) -> None:
 def several(items: Iterable[Item], needed: str) -> Iterable[Item]:
     """Many inputs; a single text or mapping is refused, although Python can iterate over it."""
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise InputError(f"{needed}, not {type(items).__name__}.")
+        raise InputError(f"{needed} in a list or an iterator, not {type(items).__name__}.")
     return items
 
 
@@ -62,8 +62,8 @@ def place(given: str | Mapping[str, str]) -> tuple[str, str, str]:
     """The text before a span, the span, and the text after it."""
     if isinstance(given, str):
         return split_document(given)
-    known = isinstance(given, Mapping) and "span" in given and {"span", "left", "right", "document"}.issuperset(given)
-    if not known or not all(isinstance(text, str) for text in given.values()):
+    is_span = isinstance(given, Mapping) and "span" in given and {"span", "left", "right", "document"} >= given.keys()
+    if not is_span or not all(isinstance(text, str) for text in given.values()):
         raise InputError(
             "A span is a document with [[span]], or a text `span` with its `left`, `right` or `document`, not "
             f"{shown(given)}."
@@ -72,6 +72,15 @@ def place(given: str | Mapping[str, str]) -> tuple[str, str, str]:
     if "document" in given:
         return find_span(given["document"], span)
     return split_document(span) if "[[" in span and not left + right else (left, span, right)
+
+
+def group(given: tuple[str | None, str | Sequence[str]]) -> tuple[str | None, Sequence[str]]:
+    """A reference and its candidates."""
+    if isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2:
+        reference, candidates = given
+        if isinstance(candidates, Sequence):
+            return reference, [candidates] if isinstance(candidates, str) else candidates
+    raise InputError(f"A reference is needed with a candidate or a list of candidates, not {shown(given)}.")
 
 
 def loaded(given: Fingerprint | str | Path | None) -> Fingerprint | None:

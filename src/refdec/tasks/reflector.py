@@ -111,7 +111,7 @@ class Reflector:
             raise InputError("There is no text to paraphrase. Give one, or a fingerprint.")
         if isinstance(text, str):
             return run(self.pair, paraphrase(self.pair, text, chosen, fingerprint=saved, **options))
-        texts = arguments.several(text, "A text, or several in a list or an iterator, is needed")
+        texts = arguments.several(text, "paraphrase takes a text, or several")
         if saved is not None:
             raise InputError("A fingerprint is of one text. Paraphrase texts with fingerprints one by one.")
         if isinstance(text, Sequence):  # a bad text is refused before an hour is spent on the others
@@ -153,7 +153,7 @@ class Reflector:
         async def work(gap: str | tuple[str, str]) -> InfillResult:
             return await infill(self.pair, *arguments.sides(gap), chosen, **options)
 
-        return self._all(map(work, arguments.several(gaps, "infill_all takes several gaps in a list or an iterator")))
+        return self._all(map(work, arguments.several(gaps, "infill_all takes several gaps")))
 
     def fill(self, text: str, settings: InfillSettings | str | None = None, **options: Any) -> list[InfillResult]:
         """Fill every ___ of a text, from left to right; each sees what the ones before it were filled with."""
@@ -206,9 +206,7 @@ class Reflector:
         async def work(document: str | Mapping[str, str]) -> RewriteResult:
             return await rewrite(self.pair, *arguments.place(document), chosen, **options)
 
-        return self._all(
-            map(work, arguments.several(documents, "rewrite_all takes several spans in a list or an iterator"))
-        )
+        return self._all(map(work, arguments.several(documents, "rewrite_all takes several spans")))
 
     @overload
     def score(
@@ -240,23 +238,8 @@ class Reflector:
         With a fingerprint of the reference, contexts are not sampled again, and the reference may be None.
         """
         options: dict[str, Any] = {"fingerprint": fingerprint, "explain": explain, "stage": stage}
-        groups: list[Any] = [(reference, candidate)]
-        scores: Score | list[Score]
-        (scores,) = self.score_all(groups, settings, **options, **changes)
-        return scores
-
-    @overload
-    def score_all(
-        self, groups: Iterable[tuple[str | None, str]], settings: ScoreSettings | str | None = None, **options: Any
-    ) -> Iterator[Score]: ...
-
-    @overload
-    def score_all(
-        self,
-        groups: Iterable[tuple[str | None, Sequence[str]]],
-        settings: ScoreSettings | str | None = None,
-        **options: Any,
-    ) -> Iterator[list[Score]]: ...
+        (scores,) = self.score_all([(reference, candidate)], settings, **options, **changes)
+        return scores[0] if isinstance(candidate, str) else scores
 
     def score_all(
         self,
@@ -267,8 +250,8 @@ class Reflector:
         explain: bool = False,
         stage: Stage | None = None,
         **changes: Any,
-    ) -> Iterator[Score | list[Score]]:
-        """Scores for many references, in order: each group is a reference with its candidate, or a list of candidates.
+    ) -> Iterator[list[Score]]:
+        """Scores for many references, in order. Each group is a reference and its candidate, or a list of candidates.
 
         With a fingerprint, the reference of every group is the text of the fingerprint, or None.
         """
@@ -276,27 +259,15 @@ class Reflector:
         chosen = self.settings(ScoreSettings, settings, changes, saved)
         options = {"fingerprint": saved, **arguments.reporting(explain, stage)}
 
-        async def work(group: tuple[str | None, str | Sequence[str]]) -> Score | list[Score]:
-            if not isinstance(group, Sequence) or isinstance(group, str) or len(group) != 2:
-                raise InputError(
-                    f"A reference with its candidates is needed, as a pair of them, not {arguments.shown(group)}."
-                )
-            reference, candidates = group
+        async def work(group: tuple[str | None, str | Sequence[str]]) -> list[Score]:
+            reference, candidates = arguments.group(group)
             if reference is None and saved is None:
                 raise InputError("There is no reference to score against. Give one, or its fingerprint.")
-            if isinstance(candidates, str):
-                (result,) = await score(self.pair, reference, [candidates], chosen, **options)
-                return result
-            if not isinstance(candidates, Sequence):
-                raise InputError(
-                    f"A candidate is a text; give one or a list of them, not {arguments.shown(candidates)}."
-                )
-            self._check_each("Candidate", candidates, chosen)
+            if len(candidates) > 1:
+                self._check_each("Candidate", candidates, chosen)
             return await score(self.pair, reference, candidates, chosen, **options)
 
-        return self._all(
-            map(work, arguments.several(groups, "score_all takes several references in a list or an iterator"))
-        )
+        return self._all(map(work, arguments.several(groups, "score_all takes several references")))
 
     def fingerprint(
         self,
