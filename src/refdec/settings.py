@@ -289,5 +289,5 @@ def _no_setting(kind: type[Settings], name: str) -> str:
 
 def did_you_mean(name: str, choices: Iterable[str]) -> str:
     """The choice that a wrong name resembles, as a question in brackets; nothing where it resembles none."""
-    close = difflib.get_close_matches(name, list(choices), n=1)
+    close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.65)  # "top" is not "entropy"
     return f" (did you mean {close[0]!r}?)" if close else ""

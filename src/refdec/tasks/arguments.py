@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from refdec.errors import InputError, SettingsError
-from refdec.settings import InfillSettings, ParaphraseSettings, Settings
+from refdec.settings import InfillSettings, ParaphraseSettings, Settings, did_you_mean
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, silent
 from refdec.tasks.fingerprint import Fingerprint
@@ -31,12 +31,18 @@ _ELSEWHERE: dict[str, tuple[tuple[type[Settings], ...], str]] = {
 """Options that people give to a task and that belong in another place: the settings of such tasks, and the place."""
 
 
+_OPTIONS = ("constraints", "explain", "fingerprint", "stage", "left", "right", "document")
+
+
 def refuse_misplaced(kind: type[Settings], names: Iterable[str]) -> None:
-    """Refuse names that are no settings of a task, and say where what they mean is chosen."""
+    """Refuse names that are not settings of a task and belong elsewhere, or are misspelled options."""
     for name in names:
         kinds, advice = _ELSEWHERE.get(name, ((), ""))
         if issubclass(kind, kinds):
             raise SettingsError(f"There is no setting {name!r} of {kind.task}; {advice}.")
+        option = did_you_mean(name, (*_OPTIONS, *kind.names()))
+        if option != did_you_mean(name, kind.names()):
+            raise SettingsError(f"There is no option {name!r} of {kind.task}{option}.")
 
 
 def several(items: Iterable[Item], needed: str) -> Iterable[Item]:
