@@ -79,7 +79,7 @@ def run_commands(commands: list[str]) -> list[str]:
 
 def _run(command: str, folder: str) -> str:
     program = Path(sys.executable).with_name("refdec")
-    arguments = [program, *shlex.split(command)[1:]]
+    arguments = [str(program), *shlex.split(command)[1:]]
     done = subprocess.run(arguments, cwd=folder, env=os.environ | TERMINAL, capture_output=True, text=True)
     return tidy(done.stderr if done.returncode else done.stdout)
 

@@ -53,8 +53,8 @@ def test_a_file_is_replaced_like_a_copy_would_be(tmp_path: Path) -> None:
 def test_a_damaged_fingerprint_is_refused(run: Run, known: Fingerprint, tmp_path: Path) -> None:
     file = tmp_path / "train.json"
     for content, message in (
-        (str(known)[: len(str(known)) // 2], "is no fingerprint"),
-        ("[1, 2]", "is no fingerprint"),
+        (str(known)[: len(str(known)) // 2], "is not a fingerprint"),
+        ("[1, 2]", "is not a fingerprint"),
         (str(known).replace("late", "soon", 1), "is damaged or was changed by hand"),
         (str(known).replace('"version": 1', '"version": 9'), "is a fingerprint of version 9"),
     ):
@@ -84,7 +84,7 @@ def test_a_fingerprint_of_another_text_or_with_other_settings_is_refused_before_
     known.save(file)
     monkeypatch.setattr("refdec.lm.pair.load_pair", unwanted)
     paraphrase = ["paraphrase", "--fingerprint", str(file)]
-    assert "is of another text: 'The train was late.', not 'It rained.'" in refusal(run, *paraphrase, "It rained.")
+    assert "describes another text: 'The train was late.', not 'It rained.'" in refusal(run, *paraphrase, "It rained.")
     assert "made with other settings: seed 0, not 7" in refusal(run, *paraphrase, "--seed", "7")
     assert "made with other settings: " in refusal(run, *paraphrase, "--preset", "paper")
     assert "A fingerprint is of one text" in refusal(run, *paraphrase, TEXT, "It rained.")

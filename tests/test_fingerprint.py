@@ -85,12 +85,12 @@ def test_a_fingerprint_stands_for_its_contexts_in_scoring(untrained: Reflector, 
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
-        (lambda text: text[: len(text) // 2], "is no fingerprint"),
-        (lambda _: "", "is no fingerprint"),
-        (lambda _: "[1, 2]", "is no fingerprint"),
-        (lambda _: "{}", "is no fingerprint"),
-        (lambda _: "[" * 100_000, "is no fingerprint"),
-        (lambda text: text.replace("refdec-fingerprint", "other"), "is no fingerprint"),
+        (lambda text: text[: len(text) // 2], "is not a fingerprint"),
+        (lambda _: "", "is not a fingerprint"),
+        (lambda _: "[1, 2]", "is not a fingerprint"),
+        (lambda _: "{}", "is not a fingerprint"),
+        (lambda _: "[" * 100_000, "is not a fingerprint"),
+        (lambda text: text.replace("refdec-fingerprint", "other"), "is not a fingerprint"),
         (lambda text: text.replace('"version": 1', '"version": 2'), "of version 2, and this refdec reads version 1"),
         (lambda text: text.replace('"kept": 2', '"kept": 3', 1), "its checksum differs"),
         (lambda text: text.replace("late", "soon", 1), "its checksum differs"),
@@ -148,9 +148,9 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 def test_other_models_texts_and_settings_are_refused(untrained: Reflector, known: Fingerprint) -> None:
     paraphrase = untrained.paraphrase
-    with pytest.raises(InputError, match="made with the models other, and these are untrained"):
+    with pytest.raises(InputError, match="made with the models other, not with untrained"):
         paraphrase(TEXT, fingerprint=replace(known, pair="other"))
-    with pytest.raises(InputError, match=r"is of another text: .*, not 'It rained\.'"):
+    with pytest.raises(InputError, match=r"describes another text: .*, not 'It rained\.'"):
         paraphrase("It rained.", fingerprint=known)
     with pytest.raises(InputError, match=r"made with other settings: contexts 5, not 6\. Use"):
         paraphrase(TEXT, fingerprint=known, contexts=6)

@@ -262,7 +262,7 @@ def test_a_store_of_other_settings_or_another_text_is_refused(untrained: Reflect
         run(pair, score(pair, TEXT, [OTHER], settings, fingerprint=made, yardsticks=Yardsticks(pair, settings)))
     store = Yardsticks(pair, settings, made)
     run(pair, score(pair, TEXT, [OTHER], settings, yardsticks=store))
-    with pytest.raises(InputError, match="is of another text"):
+    with pytest.raises(InputError, match="describes another text"):
         run(pair, score(pair, OTHER, [TEXT], settings, yardsticks=store))
 
 

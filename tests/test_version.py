@@ -13,7 +13,7 @@ import pytest
 import refdec
 from refdec import InputError, Pair, ScoreSettings, version
 from refdec.batch.manifest import Manifest
-from refdec.evaluate.outputs import OutputFile, read_outputs
+from refdec.evaluate.experiments.outputs import OutputFile, read_outputs
 from refdec.tasks.signature import signature
 from refdec.version import comparable
 

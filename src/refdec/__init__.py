@@ -99,7 +99,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Public names are loaded when they are first used: a help text must not wait for torch."""
+    """Load a public name on first use: a help text must not wait for torch."""
     for home, names in _HOMES.items():
         if name in names:
             return getattr(import_module(f"refdec.{home}"), name)

@@ -1,17 +1,14 @@
-"""Everything refdec refuses, as one small family of exceptions.
-
-Each message is one sentence or two for a person: what happened, where, and what to do about it.
-"""
+"""The exceptions that refdec raises on purpose. Each message says what happened, where, and what to do about it."""
 
 from __future__ import annotations
 
 
 class RefdecError(Exception):
-    """The parent of every error that refdec raises on purpose."""
+    """The parent of all errors of refdec."""
 
 
 class InputError(RefdecError):
-    """The text cannot be worked on: blank, too long, or not text at all."""
+    """An input cannot be worked on: a text is blank, too long or not text, or a file cannot be read."""
 
 
 class SettingsError(RefdecError):

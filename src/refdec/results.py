@@ -1,6 +1,7 @@
-"""What refdec gives back: texts that carry their score, their Novelty and the reasons for both.
+"""What refdec returns: texts with their scores, their Novelty and the reasons for both.
 
-Plain data. `str(result)` is the text; `to_dict()` is the stable form that `--json` prints.
+Plain data: first what all tasks share (contexts, explanations), then the results of each task. `str(result)` is the
+text; `to_dict()` is the stable form that `--json` prints.
 """
 
 from __future__ import annotations
@@ -12,30 +13,105 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """A kept context: part of the fingerprint of a source, in plain words."""
+    """A kept context: part of the fingerprint of a source, in plain words.
+
+    Attributes:
+        text: the words of the context
+        side: "left" of the source or "right" of it
+        weight: its share in the ensemble of its side, 0 to 1
+    """
 
     text: str
-    side: str  # "left" of the source or "right" of it
-    weight: float  # its share in the ensemble of its side
+    side: str
+    weight: float
 
     def to_dict(self) -> dict[str, Any]:
         return {"text": self.text, "side": self.side, "weight": round(self.weight, 4)}
 
 
 @dataclass(frozen=True, slots=True)
-class Paraphrase:
-    """A candidate with what speaks for and against it."""
+class Token:
+    """A piece of a text and how surprising it is in its place.
+
+    Attributes:
+        text: the piece with the space before it, if it has one: joined, the tokens are the text
+        surprise: negative log-probability in nats, mean of both reading directions
+    """
 
     text: str
-    score: float  # mean log-probability of the kept contexts next to it, both sides added, and what is below; nats
-    relative: float  # score less the source's own; 0 fits the contexts as well as the source does
-    prior: float  # the part that is its own log-probability against the source's; 0 where that does not count
-    lost: tuple[str, ...]  # numbers and names of the source that it does not have; they may cost something, too
-    novelty: float  # 0: the source's words; 100: none of its word pairs
-    copy: bool  # says the same words as the source
-    side: str  # whose contexts generated it: "left", "right" or "both"
-    fits: tuple[float, ...]  # per kept context: its log-probability here less that next to the source
-    confidence: float | None = None  # how likely it keeps the meaning, 0 to 1; None where nothing was calibrated
+    surprise: float
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """What speaks for and against one text.
+
+    Attributes:
+        text: the text that is explained
+        label: what it is: "source", "reference", "nothing", or "" for a candidate
+        score: nats against the yardstick, the first reason of an explanation
+        fits: for each context, its log-probability next to this text less that next to the yardstick
+        tokens: the text in pieces, each with its surprise
+    """
+
+    text: str
+    label: str
+    score: float
+    fits: tuple[float, ...]
+    tokens: tuple[Token, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why texts were ranked as they were. The first reason is the yardstick: the text that scores zero by definition.
+
+    The yardstick of paraphrase and rewrite is the source, that of score the reference, and that of infill the empty
+    hypothesis, which has no tokens.
+
+    Attributes:
+        task: "paraphrase", "infill", "rewrite" or "score"
+        left: the text that was held before the place, "" where there is none
+        right: the text that was held after it
+        contexts: the contexts that judged, in the order of `Reason.fits`
+        reasons: the yardstick, then the candidates, best first
+        signature: version, models, settings and machine
+    """
+
+    task: str
+    left: str
+    right: str
+    contexts: tuple[Context, ...]
+    reasons: tuple[Reason, ...]
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Paraphrase:
+    """A candidate with what speaks for and against it.
+
+    Attributes:
+        text: the words of the candidate
+        score: mean log-probability of the kept contexts next to it, sides added, and what is below; nats
+        relative: score less that of the source; at 0 it fits the contexts as well as the source does
+        prior: the part of the score that is its own log-probability against the source's; 0 where that does not count
+        lost: numbers and names of the source that it lacks; the setting `loss` makes them cost nats
+        novelty: 0: the words of the source; 100: none of its word pairs
+        copy: whether it says the same words as the source
+        side: whose contexts generated it: "left", "right" or "both"
+        fits: for each kept context, its log-probability next to this text less that next to the source
+        confidence: probability that it keeps the meaning, 0 to 1; None where the pair of models is not calibrated
+    """
+
+    text: str
+    score: float
+    relative: float
+    prior: float
+    lost: tuple[str, ...]
+    novelty: float
+    copy: bool
+    side: str
+    fits: tuple[float, ...]
+    confidence: float | None = None
 
     def __str__(self) -> str:
         return self.text
@@ -59,20 +135,32 @@ class Paraphrase:
 class ParaphraseResult:
     """Everything known about one source: candidates in rank order, contexts, signature.
 
-    Scores compare candidates of this source with each other. They do not compare across sources, because
-    every source is judged by contexts of its own.
+    Scores compare candidates of this source with each other. They do not compare across sources, because each source is
+    judged by its own contexts.
+
+    Attributes:
+        source: the text that was paraphrased
+        source_score: its own score, in nats
+        candidates: best first, copies of the source among them
+        contexts: the kept contexts, right side first, heaviest first
+        log_rd: for each side, log RD(source): how well the kept contexts describe the source
+        gap: for each side, the most nats that better weights could add to log_rd
+        signature: version, models, settings and machine: what a stranger needs to get the same numbers
+        rejected: reasons why candidates broke a constraint, with the number of candidates
+        dropped: number of candidates that were not ranked: too long, or far behind on the first contexts
+        explanation: reasons for the best candidates, where it was asked for
     """
 
     source: str
     source_score: float
-    candidates: tuple[Paraphrase, ...]  # best first, copies of the source among them
+    candidates: tuple[Paraphrase, ...]
     contexts: tuple[Context, ...]
-    log_rd: dict[str, float]  # a side: log RD(source), how well the kept contexts describe the source
-    gap: dict[str, float]  # a side: the most that better weights could add to it, nats
+    log_rd: dict[str, float]
+    gap: dict[str, float]
     signature: str
-    rejected: dict[str, int] = field(default_factory=dict)  # why candidates broke a constraint, and how many did
-    dropped: int = 0  # candidates that fell behind on the first contexts, or were too long, and were not ranked
-    explanation: Explanation | None = None  # where it was asked for
+    rejected: dict[str, int] = field(default_factory=dict)
+    dropped: int = 0
+    explanation: Explanation | None = None
 
     def __str__(self) -> str:
         return str(self.best) if self.best else ""
@@ -82,7 +170,7 @@ class ParaphraseResult:
 
     @property
     def best(self) -> Paraphrase | None:
-        """The best-ranked candidate that is no copy of the source."""
+        """The best-ranked candidate that is not a copy of the source."""
         return next((candidate for candidate in self.candidates if not candidate.copy), None)
 
     def at_novelty(self, least: float) -> tuple[Paraphrase, ...]:
@@ -90,18 +178,15 @@ class ParaphraseResult:
         return tuple(item for item in self.candidates if item.novelty >= least and not (item.copy and least > 0))
 
     def confident(self, least: float) -> tuple[Paraphrase, ...]:
-        """Candidates that keep the meaning with at least this confidence (0 to 1), best first, copies left out.
+        """Candidates that keep the meaning with at least this confidence (0 to 1), best first, without copies.
 
-        Empty where nothing reaches it, and where the pair of models is not calibrated.
+        Empty where no candidate reaches it, and where the pair of models is not calibrated.
         """
-        return tuple(
-            item
-            for item in self.candidates
-            if not item.copy and item.confidence is not None and item.confidence >= least
-        )
+        calibrated = ((item, item.confidence) for item in self.candidates if not item.copy)
+        return tuple(item for item, confidence in calibrated if confidence is not None and confidence >= least)
 
     def top(self, count: int) -> tuple[Paraphrase, ...]:
-        """The best `count` candidates; copies of the source that rank among them come on top of that."""
+        """The best `count` candidates, and the copies of the source that rank among them."""
         chosen: list[Paraphrase] = []
         wanted = count
         for candidate in self.candidates:
@@ -112,7 +197,7 @@ class ParaphraseResult:
         return tuple(chosen)
 
     def front(self) -> tuple[Paraphrase, ...]:
-        """The trade-off between quality and novelty: those that no other beats in both, by rising Novelty."""
+        """The trade-off between score and Novelty: candidates that no other beats in both, by rising Novelty."""
         best: list[Paraphrase] = []
         for candidate in self.candidates:
             if not best or candidate.novelty > best[-1].novelty:
@@ -136,7 +221,12 @@ class ParaphraseResult:
 
 @dataclass(frozen=True, slots=True)
 class RewriteResult(ParaphraseResult):
-    """Rewritings of a span that was held between its neighbours. `relative` counts the fit of these, too."""
+    """Rewritings of a span that was held between its neighbours, whose fit counts in every score.
+
+    Attributes, besides those of ParaphraseResult (`source` is the span):
+        left: the text before the span
+        right: the text after the span
+    """
 
     left: str = ""
     right: str = ""
@@ -152,32 +242,45 @@ class RewriteResult(ParaphraseResult):
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """A hypothesis for a gap, with what it explains."""
+    """A filling of a gap, with what it explains.
+
+    Attributes:
+        text: the words of the filling
+        score: nats that it adds to the log-probability of the texts around the gap, against an empty gap
+        passes: whether the texts on both sides become more probable
+        left_gain: the part of the score for the text before the gap
+        right_gain: the part for the text after the gap
+        side: whose contexts generated it: "left", "right" or "both"
+    """
 
     text: str
-    score: float  # nats that it adds to the log-probability of both observations, over the empty hypothesis
-    passes: bool  # whether both observations gain
-    left_gain: float  # of that, for the text before the gap
-    right_gain: float  # and for the text after it
-    side: str  # whose contexts generated it: "left", "right" or "both"
+    score: float
+    passes: bool
+    left_gain: float
+    right_gain: float
+    side: str
 
     def __str__(self) -> str:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "text": self.text,
-            "score": round(self.score, 4),
-            "passes": self.passes,
-            "left_gain": round(self.left_gain, 4),
-            "right_gain": round(self.right_gain, 4),
-            "side": self.side,
-        }
+        gains = {name: round(getattr(self, name), 4) for name in ("left_gain", "right_gain")}
+        return {"text": self.text, "score": round(self.score, 4), "passes": self.passes, **gains, "side": self.side}
 
 
 @dataclass(frozen=True, slots=True)
 class InfillResult:
-    """Fillings of one gap: those that explain both observations first, each group best first."""
+    """Fillings of one gap: those that explain the texts on both sides first, each group best first.
+
+    Attributes:
+        left: the text before the gap
+        right: the text after the gap
+        candidates: the fillings
+        contexts: the kept contexts, right side first, heaviest first
+        signature: version, models, settings and machine
+        rejected: reasons why fillings broke a constraint, with the number of fillings
+        explanation: reasons for the best fillings, where it was asked for
+    """
 
     left: str
     right: str
@@ -195,7 +298,7 @@ class InfillResult:
 
     @property
     def best(self) -> Filling | None:
-        """The best filling; its `passes` says whether it explains both observations."""
+        """The best filling; its `passes` says whether it explains the texts on both sides."""
         return self.candidates[0] if self.candidates else None
 
     @property
@@ -204,9 +307,11 @@ class InfillResult:
         return " ".join(part for part in (self.left, str(self) or "___", self.right) if part)
 
     def top(self, count: int) -> tuple[Filling, ...]:
+        """The best `count` fillings."""
         return self.candidates[:count]
 
     def to_dict(self, results: tuple[Filling, ...] | None = None) -> dict[str, Any]:
+        """A JSON object; `results` chooses which fillings are in it, by default all."""
         return {
             "left": self.left,
             "right": self.right,
@@ -219,21 +324,38 @@ class InfillResult:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a candidate fits the contexts of a reference, with bootstrap intervals over the contexts (95 %)."""
+    """How well a candidate fits the contexts of a reference; `float(score)` is `scaled`.
+
+    Intervals are those of a bootstrap over the contexts (95 %).
+
+    Attributes:
+        reference: the text whose contexts judge
+        candidate: the text that is judged
+        score: equation 3: mean log-probability of the contexts next to the candidate, sides added, in nats
+        low, high: its interval
+        relative: score less that of the reference; at 0 the candidate fits as well as the reference
+        relative_low, relative_high: its interval
+        span: nats from an unrelated text up to the reference itself
+        scaled: 100: as good as the reference itself; 0: no better than an unrelated text
+        scaled_low, scaled_high: its interval
+        fluency: the part of score that is the candidate's own log-probability; 0 where that does not count
+        signature: version, models, settings and machine
+        explanation: reasons for the score, where it was asked for
+    """
 
     reference: str
     candidate: str
-    score: float  # equation 3: mean log-probability of the contexts next to the candidate, sides added; nats
+    score: float
     low: float
     high: float
-    relative: float  # score less the reference's own; 0 fits as well as the reference
+    relative: float
     relative_low: float
     relative_high: float
-    span: float  # nats from an unrelated text up to the reference itself
-    scaled: float  # 100: as good as the reference itself; 0: no better than an unrelated text
+    span: float
+    scaled: float
     scaled_low: float
     scaled_high: float
-    fluency: float  # the part of score that is the candidate's own log-probability; 0 where that does not count
+    fluency: float
     signature: str
     explanation: Explanation | None = None
 
@@ -250,39 +372,3 @@ class Score:
             **{name: round(getattr(self, name), 2) for name in percents},
             "signature": self.signature,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of a text and how surprising it is in its place, in nats, mean of both reading directions."""
-
-    text: str  # with the space before it, if it has one: joined, the tokens are the text
-    surprise: float
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """What speaks for and against one text."""
-
-    text: str
-    label: str  # what it is to the reader: "source", "reference", "nothing", or "" for a candidate
-    score: float  # nats against the yardstick, which is the reason with the label
-    fits: tuple[
-        float, ...
-    ]  # one for each context: its log-probability next to this text less that next to the yardstick
-    tokens: tuple[Token, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """One view for all tasks. The first reason is the yardstick: the text that scores zero by definition.
-
-    paraphrase and rewrite: the source itself. score: the reference. infill: the empty hypothesis, with no tokens.
-    """
-
-    task: str  # "paraphrase", "infill", "rewrite" or "score"
-    left: str  # text that was held before the place, "" where there is none
-    right: str  # text that was held after it
-    contexts: tuple[Context, ...]
-    reasons: tuple[Reason, ...]  # the yardstick, then candidates, best first
-    signature: str

@@ -1,7 +1,6 @@
 """Settings of the tasks: the paper's symbols spelled out, validated when made, frozen afterwards.
 
-A setting carries its symbol, its range and its help text, so that the command line and the docs cannot drift
-away from it.
+Each setting carries its symbol, its range and its help text: the command line and `help()` are made from these.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
         return
     if isinstance(item.default, bool):
         if not isinstance(value, bool):
-            raise SettingsError(f"{item.name} is {value!r}; it must be true or false.")
+            raise SettingsError(f"{item.name} is {value!r}; it must be True or False.")
         return
     whole = isinstance(item.default, int)
     kind = "a whole number" if whole else "a number"
@@ -43,9 +42,17 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What all settings share: checked when made, copied with changes, listed in signatures."""
+    """The parent of all settings: checked when made, copied with changes, listed in signatures."""
 
     task: ClassVar[str]
+
+    def __new__(cls, *_: Any, **given: Any) -> Self:
+        """Refuse names that do not exist: `__init__` would do so with a TypeError."""
+        names = cls.names()
+        for name in given:
+            if name not in names:
+                raise SettingsError(_no_setting(cls, name))
+        return object.__new__(cls)
 
     def __post_init__(self) -> None:
         for item in dataclasses.fields(self):
@@ -53,10 +60,6 @@ class Settings:
 
     def replace(self, **changes: Any) -> Self:
         """A copy with some settings changed."""
-        known = self.names()
-        for name in changes:
-            if name not in known:
-                raise SettingsError(f"There is no setting {name!r}{did_you_mean(name, known)}.")
         return dataclasses.replace(self, **changes)
 
     @classmethod
@@ -67,6 +70,25 @@ class Settings:
         return [(name, getattr(self, name)) for name in self.names()]
 
 
+AnySettings = TypeVar("AnySettings", bound=Settings)
+
+
+def documented(kind: type[AnySettings]) -> type[AnySettings]:
+    """Settings whose docstring lists them all, so that `help()` explains them."""
+    lines = [f"    {item.name}: {_explained(item)}" for item in dataclasses.fields(kind)]
+    kind.__doc__ = "\n".join([f"{kind.__doc__}\n\nAttributes:", *lines])
+    return kind
+
+
+def _explained(item: dataclasses.Field[Any]) -> str:
+    details = item.metadata
+    symbol = f" ({details['symbol']} in the paper)" if details["symbol"] else ""
+    span = f"{details['low']} to {details['high']}"
+    values = "True or False" if isinstance(item.default, bool) else " or ".join(details["choices"]) or span
+    return f"{details['help']}{symbol}; {values}, default {item.default}"
+
+
+@documented
 @dataclass(frozen=True, slots=True)
 class FingerprintSettings(Settings):
     """How a text is described by contexts. The defaults are the paper's for paraphrasing."""
@@ -85,10 +107,11 @@ class FingerprintSettings(Settings):
     seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
 
     def description(self) -> FingerprintSettings:
-        """These settings without what only a task needs."""
+        """The part of these settings that describes a text, without that of the task."""
         return FingerprintSettings(**{name: getattr(self, name) for name in FingerprintSettings.names()})
 
 
+@documented
 @dataclass(frozen=True, slots=True)
 class ParaphraseSettings(FingerprintSettings):
     """How a paraphrase is made. The defaults are the paper's."""
@@ -102,6 +125,7 @@ class ParaphraseSettings(FingerprintSettings):
     exact: bool = setting(False, "score every candidate on all contexts")
 
 
+@documented
 @dataclass(frozen=True, slots=True)
 class RewriteSettings(ParaphraseSettings):
     """How a span is rewritten inside its context: as a paraphrase, between its true neighbours."""
@@ -114,6 +138,7 @@ class RewriteSettings(ParaphraseSettings):
     place: float = setting(1.0, "weight of the neighbours' fit in the score", low=0, high=1_000)
 
 
+@documented
 @dataclass(frozen=True, slots=True)
 class InfillSettings(FingerprintSettings):
     """How a gap is filled. The defaults are the paper's for abductive infilling."""
@@ -137,9 +162,10 @@ class InfillSettings(FingerprintSettings):
         if self.least_words > self.most_words:
             raise SettingsError(f"least_words is {self.least_words}; it cannot be above most_words, {self.most_words}.")
         if self.no_repeat == 1:
-            raise SettingsError("no_repeat is 1, and no text does without saying a word twice. Use 0, or 2 and more.")
+            raise SettingsError("no_repeat is 1, but every text says some word twice. Use 0, or 2 and more.")
 
 
+@documented
 @dataclass(frozen=True, slots=True)
 class ScoreSettings(FingerprintSettings):
     """How alike two texts are: which contexts count, and how."""
@@ -189,32 +215,33 @@ PRESETS: dict[str, dict[str, FingerprintSettings]] = {
         "wide": ScoreSettings(contexts=64, context_tokens=32, context_top_p=0.4),
     },
 }
-PRESETS["fingerprint"] = {name: found.description() for name, found in PRESETS["paraphrase"].items()}
-"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, the others are what a GPU makes affordable.
+PRESETS["fingerprint"] = {name: settings.description() for name, settings in PRESETS["paraphrase"].items()}
+"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, and the others are affordable on a GPU.
 
-With few contexts a small nucleus pays: they stay close to the source. The figures are in docs/quality.md.
+Few contexts need a small nucleus, so that they stay close to the source. The figures are in docs/quality.md.
 """
 
 
-AnySettings = TypeVar("AnySettings", bound=Settings)
+CPU_PRESET = "fast"
+GPU_PRESETS = {"paraphrase": "deep", "rewrite": "deep", "fingerprint": "deep", "infill": "released", "score": "wide"}
+"""The default on each kind of device."""
 
 
 def preset(kind: type[AnySettings], name: str) -> AnySettings:
-    """The preset of a task, which is named by the kind of its settings."""
-    known = PRESETS[kind.task]
-    if name not in known:
+    """A preset by its name, of the task that this kind of settings belongs to."""
+    presets = PRESETS[kind.task]
+    if name not in presets:
         raise SettingsError(
-            f"There is no {kind.task} preset {name!r}{did_you_mean(name, known)}. Presets: {', '.join(known)}."
+            f"There is no {kind.task} preset {name!r}{did_you_mean(name, presets)}. Presets: {', '.join(presets)}."
         )
-    found = known[name]
-    assert isinstance(found, kind)
-    return found
+    settings = presets[name]
+    assert isinstance(settings, kind)
+    return settings
 
 
 def default_preset(kind: type[Settings], device: str) -> str:
-    """The preset that suits a machine: a GPU affords the last one, a CPU the first."""
-    names = list(PRESETS[kind.task])
-    return names[0] if device == "cpu" else names[-1]
+    """The preset that a kind of device ("cpu", "cuda") affords."""
+    return GPU_PRESETS[kind.task] if device == "cuda" else CPU_PRESET
 
 
 def resolve(
@@ -222,20 +249,35 @@ def resolve(
     chosen: AnySettings | str | None,
     changes: dict[str, Any],
     device: str,
-    known: Settings | None = None,
+    saved: Settings | None = None,
 ) -> AnySettings:
-    """Settings of a task: given, by preset, or what suits a device, with changes.
+    """Settings of a task: an object, a preset by name, or the default of a device, with changes.
 
-    Where nothing was chosen, those that are known already, such as a fingerprint's, are kept.
+    Where nothing was chosen, saved settings, such as those of a fingerprint, replace those of the default.
     """
-    if isinstance(chosen, kind):
+    if chosen is None:
+        default = preset(kind, default_preset(kind, device))
+        return default.replace(**(dict(saved.items()) if saved is not None else {}) | changes)
+    if isinstance(chosen, str):
+        return preset(kind, chosen).replace(**changes)
+    if type(chosen) is kind or (kind is FingerprintSettings and isinstance(chosen, kind)):
         return chosen.replace(**changes)
-    found = preset(kind, chosen if isinstance(chosen, str) else default_preset(kind, device))
-    if known is not None and chosen is None:
-        found = found.replace(**dict(known.items()))
-    return found.replace(**changes)
+    raise SettingsError(
+        f"{kind.task} takes {kind.__name__} or the name of a preset ({', '.join(PRESETS[kind.task])}), not "
+        f"{type(chosen).__name__}."
+    )
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
+def _no_setting(kind: type[Settings], name: str) -> str:
+    """What to say of a setting that a task does not have."""
+    for task, presets in PRESETS.items():
+        if name in presets[CPU_PRESET].names():
+            return f"{name} is a setting of {task}, not of {kind.task}."
+    names = kind.names()
+    return f"There is no setting {name!r}{did_you_mean(name, names)}. Settings: {', '.join(names)}."
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """The choice that a wrong name resembles, as a question in brackets; nothing where it resembles none."""
+    close = difflib.get_close_matches(name, list(choices), n=1, cutoff=0.65)  # "top" is not "entropy"
     return f" (did you mean {close[0]!r}?)" if close else ""

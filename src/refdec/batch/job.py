@@ -16,6 +16,7 @@ from refdec.errors import InputError, SettingsError
 from refdec.files.columns import Column
 from refdec.files.row import Row
 from refdec.settings import FingerprintSettings, resolve
+from refdec.tasks import arguments
 from refdec.tasks.choice import Wanted
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.fingerprint import Fingerprint
@@ -93,7 +94,7 @@ class Job:
             settings=resolve(kind.settings_kind, settings, changes, device, known),
             columns=choose_columns(kind, named, tuple(there), fingerprint is not None),
             wanted=wanted,
-            constraints=constraints,
+            constraints=arguments.constraints(constraints),
             fingerprint=fingerprint,
             full=full,
             prefix=prefix,

@@ -1,4 +1,4 @@
-"""Which candidates of a result are given to people, and what must be said where they are not what was hoped for."""
+"""Which candidates of a result people see, and the note where there are none, or only doubtful ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from refdec.tasks.confidence import GOOD
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which candidates are wanted."""
+    """Which candidates the user asked for."""
 
-    top: int = 5  # so many of the best
-    novelty: float | None = None  # of at least this Novelty
-    confidence: float | None = None  # that keep the meaning with at least this probability
-    front: bool = False  # the whole trade-off between quality and Novelty instead
+    top: int = 5  # how many, best first
+    novelty: float | None = None  # at least this Novelty
+    confidence: float | None = None  # at least this probability of keeping the meaning
+    front: bool = False  # the whole trade-off between score and Novelty instead of the best
 
     def __post_init__(self) -> None:
         if self.novelty is not None and not (math.isfinite(self.novelty) and 0 <= self.novelty <= 100):
@@ -28,20 +28,23 @@ class Wanted:
 
 
 def choose(result: ParaphraseResult, wanted: Wanted) -> tuple[tuple[Paraphrase, ...], str]:
-    """The candidates that were asked for, and what must be said about them."""
+    """The candidates that were asked for, and a note about them ("" where they are good)."""
     chosen = _chosen(result, wanted)
-    least, sure = wanted.novelty, wanted.confidence
+    least_novelty, least_confidence = wanted.novelty, wanted.confidence
     if not result.candidates:
         return chosen, nothing_left("paraphrase", result.rejected)
-    novel = result.candidates if least is None else result.at_novelty(least)
+    novel = result.candidates if least_novelty is None else result.at_novelty(least_novelty)
     if not chosen and not novel:
         most = max(item.novelty for item in result.candidates)
-        return chosen, f"No paraphrase reaches Novelty {least:g}; the highest is {most:.1f}. Try more --samples."
-    which = f"paraphrase of Novelty {least:g} or more" if least else "paraphrase"
+        return (
+            chosen,
+            f"No paraphrase reaches Novelty {least_novelty:g}; the highest is {most:.1f}. Try more --samples.",
+        )
+    which = f"paraphrase of Novelty {least_novelty:g} or more" if least_novelty else "paraphrase"
     highest = _highest(novel)
-    if not chosen and sure is not None and highest is not None:
+    if not chosen and least_confidence is not None and highest is not None:
         reached = f"the highest is {percent(highest)}"
-        return chosen, f"No {which} reaches confidence {100 * sure:g} %; {reached}. Try more --contexts."
+        return chosen, f"No {which} reaches confidence {100 * least_confidence:g} %; {reached}. Try more --contexts."
     if any(not item.copy for item in result.candidates):
         return chosen, _doubt(which, chosen)
     if result.rejected:
@@ -50,18 +53,17 @@ def choose(result: ParaphraseResult, wanted: Wanted) -> tuple[tuple[Paraphrase, 
 
 
 def _chosen(result: ParaphraseResult, wanted: Wanted) -> tuple[Paraphrase, ...]:
-    least, sure = wanted.novelty, wanted.confidence
-    if sure is not None:
-        result = replace(result, candidates=result.confident(sure))
+    if wanted.confidence is not None:
+        result = replace(result, candidates=result.confident(wanted.confidence))
     if wanted.front:
-        return tuple(item for item in result.front() if item.novelty >= (least or 0))
-    if least is not None:
-        return result.at_novelty(least)[: wanted.top]
+        return tuple(item for item in result.front() if item.novelty >= (wanted.novelty or 0))
+    if wanted.novelty is not None:
+        return result.at_novelty(wanted.novelty)[: wanted.top]
     return result.top(wanted.top)
 
 
 def _doubt(which: str, chosen: Iterable[Paraphrase]) -> str:
-    """What must be said where each of them has more likely lost the meaning than kept it."""
+    """A warning where each of them has more likely lost the meaning than kept it."""
     highest = _highest(chosen)
     if highest is None or highest >= GOOD:
         return ""
@@ -69,17 +71,17 @@ def _doubt(which: str, chosen: Iterable[Paraphrase]) -> str:
 
 
 def _highest(items: Iterable[Paraphrase]) -> float | None:
-    """The highest confidence of what is no copy."""
+    """The highest confidence among candidates that are not copies."""
     return max((item.confidence for item in items if not item.copy and item.confidence is not None), default=None)
 
 
 def percent(confidence: float) -> str:
-    """Rounded down: a result just under a threshold must not look as if it reached it."""
+    """A confidence in per cent, rounded down: a result just under a threshold must not look as if it reached it."""
     return f"{math.floor(100 * confidence + 1e-9)} %"
 
 
 def choose_fillings(result: InfillResult, wanted: Wanted) -> tuple[tuple[Filling, ...], str]:
-    """The best fillings, and a note where none of them explains what stands around the gap."""
+    """The best fillings, and a note where none of them explains the texts around the gap."""
     chosen = result.top(wanted.top)
     if not chosen:
         return chosen, nothing_left("filling", result.rejected)
@@ -95,9 +97,9 @@ def nothing_left(what: str, rejected: dict[str, int]) -> str:
     """Why there is no result at all."""
     if not rejected:
         return f"No {what} was generated. Try another --seed, more --samples or --preset paper."
-    one, *others = rejected.values()
-    # A candidate can break several constraints, so that only a single reason tells how many there were.
-    how_many = "No candidate" if others or one == 1 else f"None of {one} candidates"
+    count, *others = rejected.values()
+    # A candidate can break several constraints, so the counts of several reasons do not add up to that of candidates.
+    how_many = "No candidate" if others or count == 1 else f"None of {count} candidates"
     return f"{how_many} satisfies the constraints: {_reasons(rejected)}."
 
 

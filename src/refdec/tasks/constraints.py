@@ -1,7 +1,6 @@
-"""Words that a result must keep or avoid, and what in a source can be kept by itself.
+"""Words that a result must keep or avoid, and the numbers, names and placeholders of a source that can be kept.
 
-A text either satisfies its constraints or is not returned. Knows text only; steering towards them while
-generating is in `tasks/steer.py`.
+A text either satisfies its constraints or is not returned. Knows text only; `steer.py` steers generations towards them.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from refdec.errors import InputError
@@ -34,22 +33,25 @@ _NO_NAME = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """Phrases that must stand in a result as they are written, words that must not, in any case.
+    """What a result must say and must not say.
 
-    `automatic` names kinds of things that are kept as they stand in the source: "numbers", "names" (capitalised
-    words that no sentence begins with, and runs of them), "placeholders" such as {name}, <b> or %s.
+    Attributes:
+        keep: phrases that a result contains as they are written
+        avoid: words that a result does not contain, in upper or lower case
+        automatic: kinds of phrases of the source that are kept: "numbers", "names" (capitalised words that do not begin
+            a sentence, and runs of them), "placeholders" such as {name}, <b> or %s
     """
 
-    keep: tuple[str, ...] = ()
-    avoid: tuple[str, ...] = ()
-    automatic: tuple[str, ...] = ()
+    keep: Sequence[str] = ()
+    avoid: Sequence[str] = ()
+    automatic: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("keep", "avoid", "automatic"):
             object.__setattr__(self, name, _phrases(getattr(self, name), name))
         for kind in self.automatic:
             if kind not in FINDERS:
-                raise InputError(f"There is nothing called {kind!r} to keep; choose from {', '.join(FINDERS)}.")
+                raise InputError(f"automatic has {kind!r}; choose from {', '.join(FINDERS)}.")
         for phrase in self.keep:
             for word in self.avoid:
                 if _avoided(word).search(phrase):
@@ -59,37 +61,35 @@ class Constraints:
         return bool(self.keep or self.avoid or self.automatic)
 
     def on(self, source: str) -> Constraints:
-        """With what is kept automatically looked up in a source."""
-        found = [phrase for kind in self.automatic for phrase in FINDERS[kind](_composed(source))]
-        own = Counter(self.keep)
-        return replace(self, keep=(*self.keep, *(Counter(found) - own).elements()), automatic=())
+        """The constraints for one source: what is kept automatically becomes phrases to keep."""
+        phrases = [phrase for kind in self.automatic for phrase in FINDERS[kind](_composed(source))]
+        added = Counter(phrases) - Counter(self.keep)
+        return replace(self, keep=(*self.keep, *added.elements()), automatic=())
 
     def lacking(self, text: str) -> list[str]:
-        """The phrases that still have to be said, each as often as it is missing."""
+        """The phrases that a text still lacks, each as often as it is missing."""
         return [phrase for phrase, wanted in Counter(self.keep).items() for _ in range(wanted - _times(phrase, text))]
 
     def complete(self, text: str) -> list[str]:
-        """The placeholders that must not be said again: a program fills each of them in."""
+        """The placeholders that a text has often enough and must not repeat: a program fills each of them in."""
         counts = Counter(phrase for phrase in self.keep if _PLACEHOLDER.fullmatch(phrase))
         return [phrase for phrase, wanted in counts.items() if _times(phrase, text) >= wanted]
 
     def unwanted(self, text: str) -> list[str]:
+        """The words to avoid that a text contains."""
         return [word for word in self.avoid if _avoided(word).search(_composed(text))]
 
     def failures(self, text: str) -> list[str]:
-        """Why a text cannot be returned, in a few words each; nothing where it can."""
+        """Why a text cannot be returned, in a few words per reason; empty where it can."""
         missing = [f"lacks {phrase!r}" for phrase in dict.fromkeys(self.lacking(text))]
         wanted = Counter(self.keep)
         repeated = [f"repeats {phrase!r}" for phrase in self.complete(text) if _times(phrase, text) > wanted[phrase]]
         return missing + repeated + [f"says {word!r}" for word in self.unwanted(text)]
 
     def describe(self) -> str:
-        """One word for signatures: equal constraints give equal words."""
-        parts = [f"{name}={','.join(repr(item) for item in items)}" for name, items in self._named() if items]
-        return ";".join(parts) or "none"
-
-    def _named(self) -> list[tuple[str, tuple[str, ...]]]:
-        return [("keep", self.keep), ("avoid", self.avoid), ("automatic", self.automatic)]
+        """The constraints in a signature: equal constraints give equal text."""
+        named = (("keep", self.keep), ("avoid", self.avoid), ("automatic", self.automatic))
+        return ";".join(f"{name}={','.join(map(repr, phrases))}" for name, phrases in named if phrases) or "none"
 
 
 def numbers(text: str) -> list[str]:
@@ -98,24 +98,25 @@ def numbers(text: str) -> list[str]:
 
 
 def names(text: str) -> list[str]:
-    """Capitalised words, neighbours joined; the first word of a sentence only where its case is no accident of place.
+    """Capitalised words, neighbours joined.
 
-    That is where it has a capital inside ("iPhone", "NASA"), or another name follows it ("Barack Obama").
+    The first word of a sentence counts only if it has a capital inside ("iPhone", "NASA") or if another name follows it
+    ("Barack Obama").
     """
-    found: list[str] = []
+    result: list[str] = []
     for sentence in split_sentences(_prose(text)):
         run: list[re.Match[str]] = []
         for match in [*_CAPITALISED.finditer(sentence), None]:
             if match and run and sentence[run[-1].end() : match.start()] == " ":
                 run.append(match)
                 continue
-            found += _name(sentence, run)
+            result += _name(sentence, run)
             run = [match] if match else []
-    return found
+    return result
 
 
 def placeholders(text: str) -> list[str]:
-    """What a program will fill in or render: {name}, {{name}}, ${name}, %s, %(name)s, <b>, </b>."""
+    """Text that a program will fill in or render: {name}, {{name}}, ${name}, %s, %(name)s, <b>, </b>."""
     return _PLACEHOLDER.findall(text)
 
 
@@ -123,11 +124,12 @@ FINDERS = {"numbers": numbers, "names": names, "placeholders": placeholders}
 
 
 def _prose(text: str) -> str:
-    """The text without what is inside its placeholders."""
+    """The text with its placeholders emptied."""
     return _PLACEHOLDER.sub("{}", text)
 
 
 def _name(sentence: str, run: list[re.Match[str]]) -> list[str]:
+    """The name that a run of capitalised words is, or nothing."""
     while run and run[0].group().replace("’", "'").lower() in _NO_NAME:
         run = run[1:]
     while run and run[-1].group().replace("’", "'").lower() in _NO_NAME:
@@ -144,6 +146,8 @@ def _name(sentence: str, run: list[re.Match[str]]) -> list[str]:
 def _phrases(given: Iterable[str], name: str) -> tuple[str, ...]:
     if isinstance(given, str):
         raise InputError(f"{name} takes a list of texts, not a single one: [{given!r}].")
+    if not isinstance(given, Iterable):
+        raise InputError(f"{name} takes a list of texts, not {type(given).__name__}.")
     phrases = []
     for phrase in given:
         try:
@@ -151,18 +155,18 @@ def _phrases(given: Iterable[str], name: str) -> tuple[str, ...]:
         except InputError as error:
             raise InputError(f"A text to {name} cannot be used: {error}") from None
         if "\n" in text:
-            raise InputError(f"{text!r} cannot be in {name}: it has a line break in it.")
+            raise InputError(f"{text!r} cannot be in {name}: it contains a line break.")
         phrases.append(text)
     return tuple(phrases)
 
 
 def _composed(text: str) -> str:
-    """One spelling for letters with accents, which Unicode knows two of."""
+    """Text with one spelling for accented letters, for which Unicode has two."""
     return unicodedata.normalize("NFC", text)
 
 
 def _times(phrase: str, text: str) -> int:
-    """How often a phrase to keep stands in a text; {x} is not in {{x}}."""
+    """How often a text contains a phrase to keep; {{x}} does not contain {x}."""
     if _PLACEHOLDER.fullmatch(phrase):
         return placeholders(_composed(text)).count(phrase)
     return len(_bounded(phrase, 0).findall(_composed(text)))
@@ -173,7 +177,7 @@ def _avoided(word: str) -> re.Pattern[str]:
 
 
 def _bounded(phrase: str, flags: int) -> re.Pattern[str]:
-    """The phrase where it stands by itself: "art" is not in "party", and 5 is not in 15, 2.5 or 5,000."""
+    """A pattern for a phrase by itself: "art" does not match in "party", nor 5 in 15, 2.5 or 5,000."""
     before = r"(?<!\w)" if re.match(r"\w", phrase) else ""
     after = r"(?!\w)" if re.search(r"\w$", phrase) else ""
     if re.match(r"\d+(?!\w)", phrase):

@@ -1,7 +1,7 @@
-"""A fingerprint: the contexts that describe a text, with their weights, as data that can be kept in a file.
+"""A fingerprint: the contexts that describe a text, with their weights, as data that can be saved in a file.
 
-JSON that a person can read and a program can trust: versioned, with the settings and the models that made it, and
-a checksum over everything. Knows files and plain data; making and using fingerprints is the tasks' business.
+The file is readable JSON with a version, the settings and the models that made it, and a checksum over everything.
+Knows files and plain data; the tasks make and use fingerprints.
 """
 
 from __future__ import annotations
@@ -22,12 +22,22 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SideFingerprint:
-    """What one side knows of the text."""
+    """The contexts of one side.
 
-    contexts: tuple[tuple[int, ...], ...]  # kept, heaviest first; ids in text order
+    Attributes:
+        contexts: the kept ones as token ids in text order, heaviest first
+        weights: of the kept contexts, in the same order
+        others: contexts that were sampled and not kept, as token ids
+        texts: the words of the kept contexts, then of the others
+        top_p: the nucleus that generations are sampled from
+        log_rd: how well the kept contexts describe the text, in nats
+        gap: the most nats that better weights could add to log_rd
+    """
+
+    contexts: tuple[tuple[int, ...], ...]
     weights: tuple[float, ...]
-    others: tuple[tuple[int, ...], ...]  # sampled, but not kept
-    texts: tuple[str, ...]  # of the kept contexts and then of the others
+    others: tuple[tuple[int, ...], ...]
+    texts: tuple[str, ...]
     top_p: float
     log_rd: float
     gap: float
@@ -64,12 +74,20 @@ class SideFingerprint:
 
 @dataclass(frozen=True, slots=True)
 class Fingerprint:
-    """The contexts and weights of a text on both sides, and what made them."""
+    """The contexts and weights of a text on both sides, and what made them.
+
+    Attributes:
+        text: the text that is described
+        pair: the models that made it, as signatures name them
+        settings: the settings that made it
+        sides: the contexts of "right" and "left"
+        signature: version, models, settings and machine
+    """
 
     text: str
-    pair: str  # the models, as signatures name them
+    pair: str
     settings: FingerprintSettings
-    sides: dict[str, SideFingerprint]  # "right" and "left"
+    sides: dict[str, SideFingerprint]
     signature: str
 
     def __str__(self) -> str:
@@ -92,7 +110,7 @@ class Fingerprint:
 
     @classmethod
     def load(cls, path: str | Path) -> Fingerprint:
-        """The fingerprint in a file, or an `InputError` that says why it is none."""
+        """The fingerprint in a file; an `InputError` says why a file cannot be used."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -103,14 +121,16 @@ class Fingerprint:
         except (ValueError, RecursionError):
             content = None
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise InputError(f"{path} is no fingerprint. Make one with refdec fingerprint TEXT -o FILE.")
+            raise InputError(f"{path} is not a fingerprint. Make one with refdec fingerprint TEXT -o FILE.")
         if content.get("version") != VERSION:
             raise InputError(
                 f"{path} is a fingerprint of version {content.get('version')}, and this refdec reads version "
                 f"{VERSION}. Make it again."
             )
         if content.pop("sha256", None) != _checksum(content):
-            raise InputError(f"The fingerprint {path} is damaged or was changed by hand: its checksum differs.")
+            raise InputError(
+                f"The fingerprint {path} is damaged or was changed by hand: its checksum differs. Make it again."
+            )
         try:
             return cls(
                 text=str(content["text"]),
@@ -120,16 +140,18 @@ class Fingerprint:
                 signature=str(content["signature"]),
             )
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, SettingsError) as error:
-            raise InputError(f"The fingerprint {path} is incomplete ({type(error).__name__}: {error}).") from error
+            raise InputError(
+                f"The fingerprint {path} is incomplete ({type(error).__name__}: {error}). Make it again."
+            ) from error
 
     def check(self, pair: str, text: str | None, settings: Settings) -> None:
-        """Refuse other models, another text and other settings, with the reason."""
+        """Refuse to be used with other models, another text or other settings."""
         if pair != self.pair:
             raise InputError(
-                f"This fingerprint was made with the models {self.pair}, and these are {pair}. Make it again with them."
+                f"This fingerprint was made with the models {self.pair}, not with {pair}. Make it again with {pair}."
             )
         if text is not None and text != self.text:
-            raise InputError(f"This fingerprint is of another text: {_short(self.text)!r}, not {_short(text)!r}.")
+            raise InputError(f"This fingerprint describes another text: {_short(self.text)!r}, not {_short(text)!r}.")
         differing = [
             f"{name} {value!r}, not {getattr(settings, name)!r}"
             for name, value in self.settings.items()
@@ -137,8 +159,8 @@ class Fingerprint:
         ]
         if differing:
             raise InputError(
-                f"This fingerprint was made with other settings: {'; '.join(differing)}. Use its settings, or make it "
-                "again."
+                f"This fingerprint was made with other settings: {'; '.join(differing)}. Use those settings, or make "
+                "the fingerprint again."
             )
 
 

@@ -1,4 +1,7 @@
-"""The front door in Python: a loaded pair and the tasks it can do."""
+"""The front door in Python: a loaded pair of models and the tasks it can do.
+
+What callers give is checked in `arguments.py`; each task is in a file of its own name.
+"""
 
 from __future__ import annotations
 
@@ -21,23 +24,26 @@ from refdec.settings import (
     ScoreSettings,
     resolve,
 )
-from refdec.tasks.constraints import NONE, Constraints
-from refdec.tasks.describe import Stage, fingerprint, prepare, silent
+from refdec.tasks import arguments
+from refdec.tasks.constraints import Constraints
+from refdec.tasks.describe import Stage, fingerprint, prepare
 from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.infill import infill, split_blanks
 from refdec.tasks.paraphrase import paraphrase
-from refdec.tasks.rewrite import find_span, rewrite, split_document
+from refdec.tasks.rewrite import rewrite
 from refdec.tasks.score import score
+from refdec.text.cleaning import clean
 
 INPUTS_AT_ONCE = 48
-"""Texts of a wave on a GPU. What they hold between steps is small; a pass holds what memory allows."""
+"""Texts that a GPU works on together. Between steps each holds little; memory limits what one pass holds."""
 
 
 class Reflector:
     """Rewrites text with a pair of language models.
 
-    In every method, settings is a settings object of the task, the name of a preset, or nothing for what suits the
-    machine; single settings can be changed by name. stage is called with a few words whenever a new step begins.
+    In every method `settings` is a settings object of the task or the name of a preset; without it the device decides.
+    Single settings can be changed by name. `constraints` are words to keep and to avoid. `explain` is how many of the
+    best candidates are explained token by token. `stage` is called with a few words whenever a new step begins.
 
     >>> reflector = Reflector()
     >>> print(reflector.paraphrase("How do I learn to cook?"))  # doctest: +SKIP
@@ -46,7 +52,9 @@ class Reflector:
     def __init__(
         self, pair: Pair | None = None, *, device: str | torch.device | None = None, precision: str | None = None
     ) -> None:
-        """Without a pair, the one that comes with the package, on a GPU where there is one."""
+        """Without a pair, the one that comes with the package is loaded, onto a GPU where there is one."""
+        if isinstance(pair, str | Path):
+            raise InputError(f"A loaded pair is needed, not its name: Reflector(load_pair({str(pair)!r})).")
         self.pair = pair if pair is not None else load_pair(device=device, precision=precision)
 
     def settings(
@@ -56,12 +64,13 @@ class Reflector:
         changes: dict[str, Any] | None = None,
         fingerprint: Fingerprint | None = None,
     ) -> AnySettings:
-        """Settings of a task: given, by preset, or the machine's default, with changes.
+        """Settings of a task: an object, a preset by name, or the default of the device, with changes.
 
-        With a fingerprint, what is not named is as the fingerprint has it.
+        With a fingerprint, settings that are not named are those of the fingerprint.
         """
-        known = None if fingerprint is None else fingerprint.settings
-        return resolve(kind, chosen, changes or {}, self.pair.forward.device.type, known)
+        arguments.refuse_misplaced(kind, changes or ())
+        saved = None if fingerprint is None else fingerprint.settings
+        return resolve(kind, chosen, changes or {}, self.pair.forward.device.type, saved)
 
     @overload
     def paraphrase(
@@ -83,64 +92,74 @@ class Reflector:
         text: str | Sequence[str] | Iterator[str] | None,
         settings: ParaphraseSettings | str | None = None,
         *,
-        constraints: Constraints = NONE,
+        constraints: Constraints | None = None,
         fingerprint: Fingerprint | str | Path | None = None,
         explain: int = 0,
-        stage: Stage = silent,
+        stage: Stage | None = None,
         **changes: Any,
     ) -> ParaphraseResult | list[ParaphraseResult] | Iterator[ParaphraseResult]:
         """Ranked paraphrases of a text, of each text of a list, or of an iterator, whose results come as they are made.
 
         With a fingerprint, or the name of its file, contexts are not sampled again, and the text may be None.
         """
-        known = _fingerprint(fingerprint)
-        chosen = self.settings(ParaphraseSettings, settings, changes, known)
-        options: dict[str, Any] = {"constraints": constraints, "explain": explain, "stage": stage}
-        if text is None or isinstance(text, str):
-            if text is None and known is None:
-                raise InputError("There is no text to paraphrase. Give one, or a fingerprint.")
-            source = known.text if known is not None and text is None else text or ""
-            return run(self.pair, paraphrase(self.pair, source, chosen, fingerprint=known, **options))
-        if known is not None:
+        saved = arguments.loaded(fingerprint)
+        chosen = self.settings(ParaphraseSettings, settings, changes, saved)
+        options = {"constraints": arguments.constraints(constraints), **arguments.reporting(explain, stage)}
+        if text is None and saved is not None:
+            text = saved.text
+        if text is None:
+            raise InputError("There is no text to paraphrase. Give one, or a fingerprint.")
+        if isinstance(text, str):
+            return run(self.pair, paraphrase(self.pair, text, chosen, fingerprint=saved, **options))
+        texts = arguments.several(text, "paraphrase takes a text, or several")
+        if saved is not None:
             raise InputError("A fingerprint is of one text. Paraphrase texts with fingerprints one by one.")
-        if isinstance(text, Sequence):
-            for number, item in enumerate(text, start=1):  # a bad text is told before an hour is spent on the others
-                try:
-                    prepare(self.pair, item, chosen, chosen.extra_tokens)
-                except InputError as error:
-                    raise InputError(f"Text {number} of {len(text)}: {error}") from error
-        results = self._all(paraphrase(self.pair, item, chosen, **options) for item in text)
+        if isinstance(text, Sequence):  # a bad text is refused before an hour is spent on the others
+            self._check_each("Text", text, chosen, chosen.extra_tokens)
+        results = self._all(paraphrase(self.pair, item, chosen, **options) for item in texts)
         return list(results) if isinstance(text, Sequence) else results
 
     def infill(
         self,
         left: str,
-        right: str = "",
+        right: str | None = None,
         settings: InfillSettings | str | None = None,
         *,
-        constraints: Constraints = NONE,
+        constraints: Constraints | None = None,
         explain: int = 0,
-        stage: Stage = silent,
+        stage: Stage | None = None,
         **changes: Any,
     ) -> InfillResult:
-        """Ranked fillings of the gap between two texts; one of them may be empty."""
-        chosen = self.settings(InfillSettings, settings, changes)
-        task = infill(self.pair, left, right, chosen, constraints=constraints, explain=explain, stage=stage)
-        return run(self.pair, task)
+        """Ranked fillings of the gap between two texts, one of which may be empty, or of the ___ in a single text."""
+        gap = left if right is None and isinstance(left, str) and "___" in left else (left, right or "")
+        options: dict[str, Any] = {"constraints": constraints, "explain": explain, "stage": stage}
+        (result,) = self.infill_all([gap], settings, **options, **changes)
+        return result
 
     def infill_all(
-        self, gaps: Iterable[tuple[str, str]], settings: InfillSettings | str | None = None, **changes: Any
+        self,
+        gaps: Iterable[str | tuple[str, str]],
+        settings: InfillSettings | str | None = None,
+        *,
+        constraints: Constraints | None = None,
+        explain: int = 0,
+        stage: Stage | None = None,
+        **changes: Any,
     ) -> Iterator[InfillResult]:
-        """Fillings of many gaps, each the text before it and the text after it, in order."""
+        """Fillings of many gaps, in order. Each is a text with ___, or the texts before and after the gap."""
         chosen = self.settings(InfillSettings, settings, changes)
-        return self._all(infill(self.pair, left, right, chosen) for left, right in gaps)
+        options = {"constraints": arguments.constraints(constraints), **arguments.reporting(explain, stage)}
+
+        async def work(gap: str | tuple[str, str]) -> InfillResult:
+            return await infill(self.pair, *arguments.sides(gap), chosen, **options)
+
+        return self._all(map(work, arguments.several(gaps, "infill_all takes several gaps")))
 
     def fill(self, text: str, settings: InfillSettings | str | None = None, **options: Any) -> list[InfillResult]:
         """Fill every ___ of a text, from left to right; each sees what the ones before it were filled with."""
-        parts = split_blanks(text)
+        left, *others = split_blanks(clean(text))
         results: list[InfillResult] = []
-        left = parts[0]
-        for right in parts[1:]:
+        for right in others:
             results.append(self.infill(left, right, settings, **options))
             left = results[-1].filled
         return results
@@ -153,29 +172,41 @@ class Reflector:
         left: str = "",
         right: str = "",
         document: str | None = None,
-        constraints: Constraints = NONE,
+        constraints: Constraints | None = None,
         explain: int = 0,
-        stage: Stage = silent,
+        stage: Stage | None = None,
         **changes: Any,
     ) -> RewriteResult:
         """Ranked rewritings of a span between the texts before and after it.
 
-        The span can be given with its neighbours, with the document it stands in, or as a document with [[span]].
+        The span can be given with its neighbours, with the document that contains it, or as a document with [[span]].
         """
-        if document is not None:
-            left, span, right = find_span(document, span)
-        elif not (left or right) and "[[" in span:
-            left, span, right = split_document(span)
-        chosen = self.settings(RewriteSettings, settings, changes)
-        task = rewrite(self.pair, left, span, right, chosen, constraints=constraints, explain=explain, stage=stage)
-        return run(self.pair, task)
+        place = {"span": span, "left": left, "right": right} | ({} if document is None else {"document": document})
+        options: dict[str, Any] = {"constraints": constraints, "explain": explain, "stage": stage}
+        (result,) = self.rewrite_all([place], settings, **options, **changes)
+        return result
 
     def rewrite_all(
-        self, documents: Iterable[str], settings: RewriteSettings | str | None = None, **changes: Any
+        self,
+        documents: Iterable[str | Mapping[str, str]],
+        settings: RewriteSettings | str | None = None,
+        *,
+        constraints: Constraints | None = None,
+        explain: int = 0,
+        stage: Stage | None = None,
+        **changes: Any,
     ) -> Iterator[RewriteResult]:
-        """Rewritings of the [[span]] in each of many documents, in order."""
+        """Rewritings of many spans, in order.
+
+        Each is a document with [[span]], or a mapping of `span` and its `left`, `right` or `document`.
+        """
         chosen = self.settings(RewriteSettings, settings, changes)
-        return self._all(rewrite(self.pair, *split_document(document), chosen) for document in documents)
+        options = {"constraints": arguments.constraints(constraints), **arguments.reporting(explain, stage)}
+
+        async def work(document: str | Mapping[str, str]) -> RewriteResult:
+            return await rewrite(self.pair, *arguments.place(document), chosen, **options)
+
+        return self._all(map(work, arguments.several(documents, "rewrite_all takes several spans")))
 
     @overload
     def score(
@@ -199,40 +230,56 @@ class Reflector:
         *,
         fingerprint: Fingerprint | str | Path | None = None,
         explain: bool = False,
-        stage: Stage = silent,
+        stage: Stage | None = None,
         **changes: Any,
     ) -> Score | list[Score]:
         """The Reflective Score of a candidate, or of each of a list, against a reference.
 
         With a fingerprint of the reference, contexts are not sampled again, and the reference may be None.
         """
-        known = _fingerprint(fingerprint)
-        if reference is None and known is None:
-            raise InputError("There is no reference to score against. Give one, or its fingerprint.")
-        chosen = self.settings(ScoreSettings, settings, changes, known)
-        candidates = [candidate] if isinstance(candidate, str) else candidate
-        results = run(
-            self.pair,
-            score(self.pair, reference, candidates, chosen, fingerprint=known, explain=explain, stage=stage),
-        )
-        return results[0] if isinstance(candidate, str) else results
+        options: dict[str, Any] = {"fingerprint": fingerprint, "explain": explain, "stage": stage}
+        (scores,) = self.score_all([(reference, candidate)], settings, **options, **changes)
+        return scores[0] if isinstance(candidate, str) else scores
 
     def score_all(
         self,
-        groups: Iterable[tuple[str, Sequence[str]]],
+        groups: Iterable[tuple[str | None, str | Sequence[str]]],
         settings: ScoreSettings | str | None = None,
+        *,
+        fingerprint: Fingerprint | str | Path | None = None,
+        explain: bool = False,
+        stage: Stage | None = None,
         **changes: Any,
     ) -> Iterator[list[Score]]:
-        """Scores for many references, each with its candidates, in order."""
-        chosen = self.settings(ScoreSettings, settings, changes)
-        return self._all(score(self.pair, reference, candidates, chosen) for reference, candidates in groups)
+        """Scores for many references, in order. Each group is a reference and its candidate, or a list of candidates.
+
+        With a fingerprint, the reference of every group is the text of the fingerprint, or None.
+        """
+        saved = arguments.loaded(fingerprint)
+        chosen = self.settings(ScoreSettings, settings, changes, saved)
+        options = {"fingerprint": saved, **arguments.reporting(explain, stage)}
+
+        async def work(group: tuple[str | None, str | Sequence[str]]) -> list[Score]:
+            reference, candidates = arguments.group(group)
+            if reference is None and saved is None:
+                raise InputError("There is no reference to score against. Give one, or its fingerprint.")
+            if len(candidates) > 1:
+                self._check_each("Candidate", candidates, chosen)
+            return await score(self.pair, reference, candidates, chosen, **options)
+
+        return self._all(map(work, arguments.several(groups, "score_all takes several references")))
 
     def fingerprint(
-        self, text: str, settings: FingerprintSettings | str | None = None, *, stage: Stage = silent, **changes: Any
+        self,
+        text: str,
+        settings: FingerprintSettings | str | None = None,
+        *,
+        stage: Stage | None = None,
+        **changes: Any,
     ) -> Fingerprint:
         """The contexts that describe a text, with their weights, to be saved and used again."""
         chosen = self.settings(FingerprintSettings, settings, changes)
-        return run(self.pair, fingerprint(self.pair, text, chosen, stage))
+        return run(self.pair, fingerprint(self.pair, text, chosen, arguments.reporting(0, stage)["stage"]))
 
     def batch(
         self,
@@ -241,23 +288,29 @@ class Reflector:
         settings: FingerprintSettings | str | None = None,
         **options: Any,
     ) -> Iterator[dict[str, Any]]:
-        """Rows with what a task makes of each, in order and as they are made, however many there are.
+        """Rows with the results of a task, in order and as they are made, however many rows there are.
 
-        A row is a text or a mapping from columns to cells. What comes back is a mapping with new cells, as `refdec
-        batch` writes them; one that cannot be worked on has an `error`. Options are those of `Mapper`: column, top, ...
+        A row is a text or a mapping from columns to cells. It comes back as a mapping with new cells, as `refdec batch`
+        writes them, and with an `error` if it cannot be worked on. Options are those of `Mapper`: column, top, ...
         """
         from refdec.batch.mapper import Mapper
 
         return Mapper(task, settings, reflector=self, **options).rows(rows)
 
-    def inputs_at_once(self, wished: int | None = None) -> int:
-        """A GPU takes many inputs at once; a CPU, which one fills, takes them one by one, whatever is wished."""
-        return (wished or INPUTS_AT_ONCE) if self.pair.forward.device.type == "cuda" else 1
+    def inputs_at_once(self, wanted: int | None = None) -> int:
+        """How many inputs are worked on together: many on a GPU; one on a CPU, which a single input fills."""
+        return (wanted or INPUTS_AT_ONCE) if self.pair.forward.device.type == "cuda" else 1
 
     def _all(self, tasks: Iterable[Task[Result]]) -> Iterator[Result]:
         """Results in order."""
         return run_all(self.pair, tasks, self.inputs_at_once())
 
-
-def _fingerprint(given: Fingerprint | str | Path | None) -> Fingerprint | None:
-    return Fingerprint.load(given) if isinstance(given, str | Path) else given
+    def _check_each(
+        self, what: str, texts: Sequence[str], settings: FingerprintSettings, extra_tokens: int = 0
+    ) -> None:
+        """Refuse a list with a text that cannot be worked on, and say which."""
+        for number, text in enumerate(texts, start=1):
+            try:
+                prepare(self.pair, text, settings, extra_tokens)
+            except InputError as error:
+                raise InputError(f"{what} {number} of {len(texts)}: {error}") from error

@@ -1,8 +1,8 @@
-"""Steering inside the product: what may be said next, given what has been said.
+"""Steering inside the product: which token may come next, given the tokens generated so far.
 
-Each rule here changes the log-probabilities of the next token, before one is drawn, in either direction of
-reading. The rules make it likely that a text satisfies its constraints; whether it does is checked on the text
-itself afterwards (`constraints.py`), because a tokenizer can spell a word in more than one way.
+Each rule changes the log-probabilities of the next token before it is drawn, in either reading direction. The rules
+make it likely that a text satisfies its constraints. `constraints.py` checks the finished text, because a tokenizer can
+spell a word in more than one way.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from refdec.tasks.constraints import Constraints
 from refdec.text.words import bare_words
 
 LOOK = 64
-"""Only this many most probable tokens are held against rules on text: the nucleus rarely has more."""
+"""Rules on text look at this many of the most probable tokens: the nucleus rarely has more."""
 
 PLAUSIBLE = 10.0
-"""A phrase to keep is pushed forward where its first token is at most this many times less probable than the best.
+"""A phrase to keep is made likelier where its first token is at most this many times less probable than the best one.
 
-From the place on that it has in the source, more and more is plausible.
+The limit grows from the place on where the phrase stands in the source.
 """
 
 
 @dataclass(frozen=True)
 class Edge:
-    """The text around the place where the next token goes: the held part, and what has been said after it."""
+    """The text next to which the next token goes: the held part, and the tokens generated after it."""
 
     tokens: Tokens
     direction: Direction
@@ -52,7 +52,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class Avoid:
-    """Tokens that would complete a word to avoid are not drawn."""
+    """Does not draw tokens that would complete a word to avoid."""
 
     edge: Edge
     constraints: Constraints
@@ -72,47 +72,49 @@ class Avoid:
 
 @dataclass(frozen=True)
 class NoRepeat:
-    """Word sequences of a length that stand in the surroundings are not said again.
+    """Does not repeat word sequences of this length from the surroundings.
 
-    Nor are shorter ones, by a word, that were said since: a sentence is no place to say "the flower" twice.
+    Nor sequences shorter by one word that were generated before: a sentence should not say "the flower" twice.
     """
 
     edge: Edge
     surroundings: Sequence[str]
     length: int
-    known: set[tuple[str, ...]] = field(init=False, default_factory=set)
+    sequences: set[tuple[str, ...]] = field(init=False, default_factory=set)  # of the surroundings
 
     def __post_init__(self) -> None:
         for text in self.surroundings:
-            self.known.update(_sequences(bare_words(text), self.length))
+            self.sequences.update(_sequences(bare_words(text), self.length))
 
     def __call__(self, said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:  # noqa: ARG002
         forward = self.edge.direction is Direction.FORWARD
-        own = bare_words(self.edge.tokens.decode(self.edge.direction.arrange(said)))
-        before = bare_words(self.edge.held)
-        words = before + own if forward else own + before
-        last = _completions(self.known, words, forward)
+        new = bare_words(self.edge.tokens.decode(self.edge.direction.arrange(said)))
+        held = bare_words(self.edge.held)
+        words = held + new if forward else new + held
+        repeating = _completions(self.sequences, words, forward)
         if self.length > 2:
-            last |= _completions(set(_sequences(own, self.length - 1)), own, forward)
+            repeating |= _completions(set(_sequences(new, self.length - 1)), new, forward)
         banned = []
-        for token in _likely(logprobs) if last else ():
+        for token in _likely(logprobs) if repeating else ():
             piece = self.edge.tokens.text(token)
-            word = bare_words(piece)
+            spelled = bare_words(piece)
             starts_word = piece[:1] == " " or not forward  # read backward, the last piece of a word comes first
-            if word and starts_word and any(_begins(item, word[0] if forward else word[-1], forward) for item in last):
-                banned.append(token)
+            if spelled and starts_word:
+                nearest = spelled[0] if forward else spelled[-1]
+                if any(_begins(word, nearest, forward) for word in repeating):
+                    banned.append(token)
         return _without(logprobs, banned)
 
 
 @dataclass(frozen=True)
 class Keep:
-    """Phrases to keep are begun where they are plausible, surely by their place in the source, and then finished."""
+    """Begins phrases to keep where they are plausible, surely from their place in the source on, and finishes them."""
 
     edge: Edge
     constraints: Constraints
-    stops: Collection[int]  # tokens that end a text; not where something can still be said
-    source: list[int]  # in reading order: where a phrase stands in it is where it is expected
-    expected: int  # tokens that a text of this kind has
+    stops: Collection[int]  # tokens that end a text; not drawn while a phrase is missing
+    source: list[int]  # in reading order; a phrase is expected at its place in the source
+    expected: int  # the usual number of tokens of such a text
 
     def __call__(self, said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:
         text = self.edge.text(said)
@@ -145,7 +147,7 @@ class Keep:
             place = self._places[phrase]
             late = len(said) - place
             if said and place and self.source[place - 1 : place] == list(said[-1:]):
-                share, plausible = 0.9, math.inf  # what comes before it in the source has just been said
+                share, plausible = 0.9, math.inf  # the token before it in the source has just been generated
             else:
                 share, plausible = 1 / (1 + max(0, -late)), PLAUSIBLE if late < 0 else 1e3 * 1e2 ** min(late, 99)
             logprobs = _at_least(logprobs, first, share, plausible)
@@ -153,27 +155,27 @@ class Keep:
 
     @cached_property
     def _places(self) -> dict[str, int]:
-        """How many tokens come before each phrase in the source; half of a text for one that is not in it."""
+        """How many tokens come before each phrase in the source; half of a text for a phrase that is not in it."""
         return {
             phrase: next((place for form in forms for place in _occurrences(self.source, form)), self.expected // 2)
             for phrase, forms in self._spellings.items()
         }
 
     def _between_words(self, text: str) -> bool:
-        """Whether a phrase can begin here; read backward, not where the word that was said last may go on."""
+        """Whether a phrase can begin here; read backward, not where the word generated last may go on."""
         return self.edge.direction is Direction.FORWARD or not text[:1].isalnum()
 
     def _closed(self, logprobs: torch.Tensor) -> torch.Tensor:
-        """Without tokens that would go on with a phrase that has just been said: 15 is not to become 150."""
+        """Without tokens that would continue a phrase that is complete: 15 must not become 150."""
         touching = 0 if self.edge.direction is Direction.FORWARD else -1
         pieces = ((token, self.edge.tokens.text(token)) for token in _likely(logprobs))
         return _without(logprobs, [token for token, piece in pieces if piece and piece[touching].isalnum()])
 
     @cached_property
     def _spellings(self) -> dict[str, list[tuple[int, ...]]]:
-        """For each phrase its tokens in reading order, within a text and at the beginning of one.
+        """The tokens of each phrase in reading order, within a text and at the beginning of one.
 
-        A phrase that has begun in the held part (its end and the closing quote can be one token) is to be finished.
+        Of a phrase that begins in the held part (its end and the closing quote can be one token), only the rest.
         """
         tokens, arrange = self.edge.tokens, self.edge.direction.arrange
         return {
@@ -183,7 +185,7 @@ class Keep:
         }
 
     def _opening(self, phrase: str) -> int:
-        """The first token of a phrase that is more than the space before it, which other words share."""
+        """The first token of a phrase that is more than the space before it: other words share that space."""
         spelling = self._spellings[phrase][0]
         return next((token for token in spelling if self.edge.tokens.text(token).strip()), spelling[0])
 
@@ -196,7 +198,7 @@ class Keep:
         return phrase
 
     def _inside_word(self, spelling: Sequence[int], progress: int) -> bool:
-        """Whether the next token goes on with a word, or with a number after its space, that has begun."""
+        """Whether the next token of a spelling continues a word that has begun."""
         last, coming = (self.edge.tokens.text(spelling[index]) for index in (progress - 1, progress))
         if self.edge.direction is Direction.BACKWARD:
             return last[:1] != " "
@@ -207,15 +209,15 @@ def _sequences(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
     return [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
 
 
-def _completions(known: Collection[tuple[str, ...]], words: Sequence[str], forward: bool) -> set[str]:
-    """The words that would complete a known sequence at the growing end of others."""
-    found = set()
-    for row in known:
-        rest, size = (row[:-1] if forward else row[1:]), len(row) - 1
+def _completions(sequences: Collection[tuple[str, ...]], words: Sequence[str], forward: bool) -> set[str]:
+    """The words that would complete one of the sequences at the growing end of a text."""
+    completing = set()
+    for sequence in sequences:
+        rest, size = (sequence[:-1] if forward else sequence[1:]), len(sequence) - 1
         near = tuple(words[len(words) - size :] if forward else words[:size])
         if near == rest:
-            found.add(row[-1] if forward else row[0])
-    return found
+            completing.add(sequence[-1] if forward else sequence[0])
+    return completing
 
 
 def all_of(steers: Sequence[Steer]) -> Steer | None:
@@ -232,8 +234,8 @@ def all_of(steers: Sequence[Steer]) -> Steer | None:
 
 
 def _likely(logprobs: torch.Tensor) -> list[int]:
-    found: list[int] = logprobs.topk(min(LOOK, len(logprobs))).indices.tolist()
-    return found
+    tokens: list[int] = logprobs.topk(min(LOOK, len(logprobs))).indices.tolist()
+    return tokens
 
 
 def _without(logprobs: torch.Tensor, banned: Collection[int]) -> torch.Tensor:
@@ -245,7 +247,7 @@ def _without(logprobs: torch.Tensor, banned: Collection[int]) -> torch.Tensor:
 def _only(logprobs: torch.Tensor, wanted: Collection[int]) -> torch.Tensor:
     index = _index(logprobs, wanted)
     result = torch.full_like(logprobs, -torch.inf)
-    # A token that the product rules out can still be wanted: the lowest finite value stands for it.
+    # The product can rule out a wanted token: it then gets the lowest finite value.
     result[index] = logprobs[index].clamp(min=-1e4)
     return result.log_softmax(-1)
 
@@ -253,7 +255,7 @@ def _only(logprobs: torch.Tensor, wanted: Collection[int]) -> torch.Tensor:
 def _at_least(
     logprobs: torch.Tensor, wanted: Collection[int], share: float, plausible: float = math.inf
 ) -> torch.Tensor:
-    """The wanted tokens raised together to a share of all, less if they are not nearly as probable as the best one."""
+    """The wanted tokens raised together to a share of the probability, less where they are far behind the best."""
     index = _index(logprobs, wanted)
     mass = float(logprobs[index].exp().sum())
     target = min(share, 0.99) * min(1.0, plausible * mass / float(logprobs.max().exp()))
@@ -274,7 +276,7 @@ def _occurrences(ids: Sequence[int], part: Sequence[int]) -> list[int]:
 
 
 def _progress(said: Sequence[int], spelling: Sequence[int]) -> int:
-    """How many tokens of a spelling, not all of them, stand at the end of what was said."""
+    """How many tokens of a spelling, but not all, stand at the end of the generated ones."""
     for size in range(min(len(said), len(spelling) - 1), 0, -1):
         if tuple(said[len(said) - size :]) == tuple(spelling[:size]):
             return size

@@ -1,4 +1,4 @@
-"""What a text must be before a task takes it on. Everything else is refused in one clear sentence."""
+"""Checks that an input is text that a task can work on; anything else is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from refdec.errors import InputError
 
 LAYOUT = "\n\t"
-"""Control characters that people type."""
+"""Control characters that are allowed in a text."""
 
 
 def clean(text: str) -> str:
@@ -22,7 +22,7 @@ def clean(text: str) -> str:
         if kind == "Cs":
             raise InputError(
                 f"Character {place} of the text is half of a surrogate pair (U+{ord(character):04X}), which is not "
-                "text. Was the file in another encoding than UTF-8?"
+                "text. Was the file in an encoding other than UTF-8?"
             )
         if kind == "Cc" and character not in LAYOUT:
             raise InputError(

@@ -13,14 +13,14 @@ def copied_share(text: str, other: str) -> float:
 
     A text of one word has no bigram, so the word itself counts. A text without words copies nothing.
     """
-    mine, theirs = bare_words(text), bare_words(other)
-    if len(mine) < 2:
-        return float(bool(mine) and mine[0] in theirs)
-    known = set(pairwise(theirs))
-    found = [pair in known for pair in pairwise(mine)]
-    return sum(found) / len(found)
+    words, other_words = bare_words(text), bare_words(other)
+    if len(words) < 2:
+        return float(bool(words) and words[0] in other_words)
+    other_pairs = set(pairwise(other_words))
+    copied = [pair in other_pairs for pair in pairwise(words)]
+    return sum(copied) / len(copied)
 
 
 def copies(text: str, others: Iterable[str], most: float = 0.5) -> bool:
-    """Whether more than this share of its bigrams occurs in a single one of the others."""
+    """Whether a single one of the others contains more than this share of the text's bigrams."""
     return any(copied_share(text, other) > most for other in others)

@@ -1,8 +1,8 @@
 """Cutting generated text into sentences.
 
-By hand, because generations are not edited prose: quotes are left open and sentences stop half-way. Libraries
-made for prose take everything inside an unclosed quote for one sentence, move quotes to the wrong sentence, or
-change the text (the comparison is in docs/log.md).
+Generations are not edited prose: quotes stay open and sentences stop half-way. Libraries made for prose take everything
+inside an unclosed quote for one sentence, move quotes to the wrong sentence, or change the text (docs/log.md compares
+them).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _BOUNDARY = re.compile(r"""[.!?…]+["'”’)\]]*(?=\s+["'“‘(\[]*[\w$£€#
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text in order; joined together they are the text."""
+    """The sentences of a text in order; joined, they are the text."""
     pieces: list[str] = []
     start = 0
     for match in _BOUNDARY.finditer(text):
@@ -33,7 +33,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _goes_on(before: str, after: str) -> bool:
-    """Whether the mark at the end of `before` does not end a sentence."""
+    """Whether the sentence continues after the mark at the end of `before`."""
     if not after.strip():
         return False
     lower_case = after.lstrip()[0].islower()

@@ -1,14 +1,14 @@
-"""Words without their endings, so that "flowers" and "flower" count as one."""
+"""Words without their endings: "flowers" and "flower" have one stem."""
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import Protocol
 
 
-@cache
+@lru_cache(maxsize=4096)  # a text says most of its words again and again
 def stem(word: str) -> str:
-    """A lower-cased word without its endings (Porter's algorithm): flowers and flower are one."""
+    """A lower-cased word without its endings, by Porter's algorithm."""
     return str(_stemmer().stem(word))
 
 

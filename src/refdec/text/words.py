@@ -1,6 +1,6 @@
-"""The words of a text as the paper's metrics see them: NLTK's word tokenizer, lower-cased.
+"""The words of a text: `words` as the paper's metrics see them (NLTK's tokenizer, lower-cased), punctuation included.
 
-Where only the words count, `bare_words` leaves the punctuation out.
+`bare_words` leaves the punctuation out.
 """
 
 from __future__ import annotations
@@ -17,19 +17,20 @@ class _Tokenizer(Protocol):
 
 
 def words(text: str) -> list[str]:
+    """Lower-cased words and punctuation marks, in order."""
     return list(_words(text))
 
 
-@lru_cache(maxsize=1 << 17)
+@lru_cache(maxsize=4096)  # a source is compared with each of its candidates, and a candidate is looked at twice
 def _words(text: str) -> tuple[str, ...]:
-    low = text.lower()
-    if _PLAIN.fullmatch(text) and _SPLIT_BY_NLTK.isdisjoint(own := low.split()):
-        return tuple(own) if low[-1].isalpha() else (*own[:-1], own[-1][:-1], low[-1])
+    lowered = text.lower()
+    if _PLAIN.fullmatch(text) and _SPLIT_BY_NLTK.isdisjoint(pieces := lowered.split()):
+        return tuple(pieces) if lowered[-1].isalpha() else (*pieces[:-1], pieces[-1][:-1], lowered[-1])
     return tuple(word.lower() for word in _tokenizer().tokenize(text))
 
 
 _PLAIN = re.compile(r"[A-Za-z]+(?: [A-Za-z]+)*[?!.]?")
-"""Letters, single spaces and one mark at the end: NLTK's forty rules only cut at spaces, and take longer."""
+"""Letters, single spaces and one mark at the end: here NLTK's forty rules only cut at spaces, and take longer."""
 
 _SPLIT_BY_NLTK = frozenset(
     word + mark
@@ -40,21 +41,21 @@ _SPLIT_BY_NLTK = frozenset(
 
 
 def bare_words(text: str) -> list[str]:
-    """Lower-cased words without punctuation; "don't" is one word, whichever apostrophe it is written with.
+    """Lower-cased words without punctuation; "don't" is one word, with either apostrophe.
 
-    Not NLTK's: that one takes a text for a single sentence and leaves full stops inside it on their words.
+    NLTK's tokenizer does not fit here: it takes a text for one sentence and leaves full stops inside it on their words.
     """
     return re.findall(r"\w+(?:'\w+)*", text.lower().replace("’", "'"))
 
 
 def ngrams(items: Sequence[str], length: int) -> Counter[tuple[str, ...]]:
-    """How often each run of so many words occurs."""
+    """How often each run of `length` words occurs."""
     return Counter(zip(*(items[start:] for start in range(length)), strict=False))
 
 
 @cache
 def _tokenizer() -> _Tokenizer:
-    # Imported on first use: models and the algorithm work without NLTK.
+    # Imported on first use, because it takes a while.
     from nltk.tokenize.destructive import NLTKWordTokenizer
 
     tokenizer: _Tokenizer = NLTKWordTokenizer()
