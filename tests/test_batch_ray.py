@@ -116,9 +116,9 @@ def test_no_items_are_no_outcomes(cluster: Cluster) -> None:
 def test_rows_are_what_one_worker_makes_of_them(
     cluster: Cluster, small_pair: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from refdec.batch.input_table import InputTable
     from refdec.batch.job import Job, Models
     from refdec.batch.parts import Done
-    from refdec.batch.table import Table
     from refdec.batch.todo import Todo
     from refdec.batch.worker import Worker
     from tests.conftest import TINY
@@ -128,7 +128,7 @@ def test_rows_are_what_one_worker_makes_of_them(
     Path("in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in ["", *small_texts(5)]))
     models = Models(str(small_pair), device="cpu")
     job = Job.make("paraphrase", there=["text"], device="cpu", models=models, **TINY)
-    todo = Todo(Table.at(Path("in.jsonl"), "jsonl"), job, Done.at(Path("none")))
+    todo = Todo(InputTable.at(Path("in.jsonl"), "jsonl"), job, Done.at(Path("none")))
     expected = list(Worker(job).outcomes(todo))
     assert [bool(outcome.error) for outcome in expected] == [True] + 5 * [False]
     made = cluster.outcomes(job, todo, workers=1, batch_size=2)

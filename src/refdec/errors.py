@@ -20,3 +20,7 @@ class SettingsError(RefdecError):
 
 class ModelError(RefdecError):
     """A model cannot be loaded, or two models do not make a pair."""
+
+
+class OutOfMemory(ModelError):  # noqa: N818
+    """The memory of the machine or of its GPU was too small at this moment; the same call may succeed later."""

@@ -360,7 +360,13 @@ def _pack(kind: type[Record], records: Iterable[Record]) -> Any:
     import pyarrow as pa
 
     text = pa.string()
-    types = {"int": pa.int64(), "str": text, "tuple[str, ...]": pa.list_(text), "dict[str, Any]": text}
+    types = {
+        "int": pa.int64(),
+        "bool": pa.bool_(),
+        "str": text,
+        "tuple[str, ...]": pa.list_(text),
+        "dict[str, Any]": text,
+    }
     schema = pa.schema({field.name: pa.list_(types[str(field.type)]) for field in fields(kind)})
     cells: dict[str, list[Any]] = {name: [] for name in schema.names}
     for record in records:

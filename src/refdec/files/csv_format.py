@@ -1,21 +1,20 @@
 """Cells with commas or tabs between them, after a line with the names of the columns. All cells are text.
 
-Knows what a spreadsheet would take for a formula, and makes it a text.
+Knows what a spreadsheet would run as a formula, and makes that a text in the columns that refdec fills.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from refdec.errors import InputError
-from refdec.files.columns import Column
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.files.source import Source, broken, lines, name_of
 from refdec.files.values import text_of
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
 COMMA, TAB = ",", "\t"
 LONGEST = 1 << 27  # characters of a cell: so a quote that never closes does not take in a whole large file
@@ -37,22 +36,23 @@ def read(source: Source, delimiter: str) -> Iterator[Row]:
     yield from table(source, delimiter)[1]
 
 
-class CsvWriter(Writer):
-    """A line of names, then one record a row. A text that a spreadsheet would run gets a ' in front."""
+class CsvWriter(TableWriter):
+    """A line of names, then one record per row. In `guard` columns, a text that a spreadsheet would run gets a '."""
 
-    def __init__(self, sink: Sink, columns: Sequence[Column], delimiter: str, formulas: bool) -> None:
+    def __init__(self, sink: Sink, columns: Sequence[Column], delimiter: str, guard: Collection[str]) -> None:
         super().__init__(sink)
         self._names = [column.name for column in columns]
-        self._formulas = formulas  # are left as they are
+        self._guard = guard
         self._cells = csv.writer(_Encoding(self._stream), delimiter=delimiter, lineterminator="\r\n")
-        self._cells.writerow([self._cell(name) for name in self._names])
+        self._cells.writerow([self._cell(name, name) for name in self._names])
 
     def write(self, fields: Mapping[str, Any]) -> None:
-        self._cells.writerow([self._cell(fields.get(name)) for name in self._names])
+        self._cells.writerow([self._cell(name, fields.get(name)) for name in self._names])
 
-    def _cell(self, value: Any) -> str:
+    def _cell(self, name: str, value: Any) -> str:
         text = text_of(value)
-        if self._formulas or not text.startswith(FORMULA) or isinstance(value, int | float) or NUMBER.fullmatch(text):
+        is_number = isinstance(value, int | float) or NUMBER.fullmatch(text)
+        if name not in self._guard or not text.startswith(FORMULA) or is_number:
             return text
         self.guarded += 1
         return f"'{text}"

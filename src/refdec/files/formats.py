@@ -6,18 +6,16 @@ is refused with its name and the place. Knows nothing of tasks, nor of what a co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from refdec.errors import InputError
 from refdec.files import csv_format, jsonl_format, parquet_format, text_format
-from refdec.files.columns import Column
-from refdec.files.kinds import Kinds
 from refdec.files.packed import PACKED, is_packed
-from refdec.files.row import Row
+from refdec.files.row import Column, ColumnKinds, Row
 from refdec.files.source import Source
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 from refdec.settings import did_you_mean
 
 ENDINGS = {
@@ -70,7 +68,7 @@ def columns(source: Source, format: str, step: Callable[[int], None] = lambda _:
         rows, found = parquet_format.columns(source)
         return Look(rows, 0, None, found)
     names, table = _table(source, format)
-    kinds = Kinds(names)
+    kinds = ColumnKinds(names)
     rows = bad = 0
     first_bad = None
     for row in table:
@@ -94,10 +92,12 @@ def _table(source: Source, format: str) -> tuple[Sequence[str], Iterator[Row]]:
     return csv_format.table(source, DELIMITERS[format])
 
 
-def writer(sink: Sink, format: str, columns: Sequence[Column], *, formulas: bool = False, best: str = "") -> Writer:
-    """Writes rows with these columns to a file or to a stream.
+def writer(
+    sink: Sink, format: str, columns: Sequence[Column], *, guard: Collection[str] = (), best: str = ""
+) -> TableWriter:
+    """A writer of rows with these columns to a file or to a stream.
 
-    Text has one column only, the `best`. With `formulas`, cells of CSV and TSV that a spreadsheet would run stay so.
+    Text has one column only, the `best`. In `guard` columns of CSV and TSV, no cell is one that a spreadsheet runs.
     """
     match format:
         case "text":
@@ -106,7 +106,7 @@ def writer(sink: Sink, format: str, columns: Sequence[Column], *, formulas: bool
             return jsonl_format.JsonlWriter(sink, columns)
         case "parquet":
             return parquet_format.ParquetWriter(sink, columns)
-    return csv_format.CsvWriter(sink, columns, DELIMITERS[format], formulas)
+    return csv_format.CsvWriter(sink, columns, DELIMITERS[format], guard)
 
 
 def _by_name(path: Path) -> str:

@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from refdec.files.columns import Column
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.files.source import Source, lines
 from refdec.files.text_format import not_utf8
 from refdec.files.values import HALF, json_bytes
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
 LEVELS = 100  # of objects and lists in each other: far beyond any table, far from what Python refuses
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -29,7 +28,7 @@ def read(source: Source) -> Iterator[Row]:
             yield _row(number, line, content)
 
 
-class JsonlWriter(Writer):
+class JsonlWriter(TableWriter):
     """One object a line, with every column in it."""
 
     def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:

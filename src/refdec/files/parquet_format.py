@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from refdec.errors import InputError, ModelError
-from refdec.files.columns import Column
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.files.source import Source, name_of, opened, unreadable
 from refdec.files.values import json_bytes, text_of
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
 BATCH = 256  # rows that are read at a time
 BUFFER = 1 << 20  # bytes of a column that are read at a time
@@ -41,7 +40,7 @@ def columns(source: Source) -> tuple[int, tuple[Column, ...]]:
         return file.metadata.num_rows, found
 
 
-class ParquetWriter(Writer):
+class ParquetWriter(TableWriter):
     """Row groups of bounded size. Nobody can read a part of the file, so that flushing it does nothing."""
 
     def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:

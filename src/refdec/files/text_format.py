@@ -9,7 +9,7 @@ from typing import Any
 from refdec.files.row import Row
 from refdec.files.source import Source, lines
 from refdec.files.values import text_of
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
 COLUMN = "text"
 BREAK = re.compile(r"\r\n|\r|\n")
@@ -29,7 +29,7 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     return f"It is not UTF-8 (byte {error.start + 1:,} of the line is 0x{error.object[error.start]:02x})."
 
 
-class TextWriter(Writer):
+class TextWriter(TableWriter):
     """One line a row: the text of one column, its line breaks as spaces."""
 
     def __init__(self, sink: Sink, column: str) -> None:

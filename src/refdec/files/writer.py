@@ -18,7 +18,7 @@ from refdec.files.packed import open_packing
 Sink = Path | BinaryIO
 
 
-class Writer(ABC):
+class TableWriter(ABC):
     """Takes rows, in order. What it has written is whole once it is closed."""
 
     guarded = 0  # cells that a spreadsheet would have run, and that got a ' in front
