@@ -43,8 +43,8 @@ CHUNK = 8
 STORE = 512 << 20
 """Bytes of memory in which chunks wait, where Ray is our own."""
 
-PATIENCE = 5.0
-"""Seconds that a cluster may take to answer at all."""
+PATIENCE = 60.0
+"""Seconds that a cluster may take to answer at all; a busy head takes its time."""
 
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
 """How a client of Ray begins. The head answers in kind; the dashboard, whose port is soon mistaken for it, does not."""
@@ -53,8 +53,13 @@ ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what Ray's processes have to say stays in their log files
     "RAY_DATA_DOWNSTREAM_CAPACITY_OBJECT_STORE_BUDGET_UTIL_THRESHOLD": "0",  # the reader waits however little there is
+    # On a busy machine, Ray's processes take longer to find each other than Ray waits by itself.
+    "RAY_gcs_server_port_wait_time_s": "300",
+    "RAY_py_gcs_connect_timeout_s": "300",
+    "RAY_worker_register_timeout_seconds": "300",
+    "RAY_raylet_client_connect_timeout_milliseconds": "30000",
 }
-"""What Ray takes from the environment alone, when it is imported."""
+"""Settings that Ray takes from the environment alone, when it is imported."""
 
 Record = TypeVar("Record", Item, Outcome)
 
@@ -211,7 +216,7 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         with _hushed():
             ray.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
-    except (OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises that itself where it starts too slowly
         reason = str(error).strip().partition("\n")[0]
         if address is None:
             raise ModelError(f"Ray could not be started: {reason}") from error
