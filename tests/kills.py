@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.small_pair import SMALL_SETTINGS, make_small_pair, small_texts
@@ -67,9 +68,13 @@ def _events(out: Path, home: Path, rows: int, kills: int, numbers: random.Random
     early = [out.with_name(f".{out.name}.lock").exists, (home / "manifest.json").exists]
     late = kills > 1
     for row in sorted(numbers.sample(range(1, rows), kills - late)):
-        yield numbers.choice(early) if numbers.random() < 0.25 else lambda row=row: _lines(home) >= row
+        yield numbers.choice(early) if numbers.random() < 0.25 else partial(_has_lines, home, row)
     if late:
         yield (home / f"whole-{out.name}").exists
+
+
+def _has_lines(home: Path, count: int) -> bool:
+    return _lines(home) >= count
 
 
 def _lines(home: Path) -> int:

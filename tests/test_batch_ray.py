@@ -282,7 +282,7 @@ def test_an_address_without_a_cluster_is_refused_at_once() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(SettingsError, match=f"What answers at {address} is no Ray cluster"):
+        with pytest.raises(SettingsError, match=f"Another program answers at {address}, not a Ray cluster"):
             ray_engine.check_address(address)
         thread.join()
     with pytest.raises(SettingsError, match=rf"No Ray cluster answers at {address} \(Connection refused\)"):

@@ -36,9 +36,13 @@ def test_two_threads_write_two_files_of_one_directory(tmp_path: Path, monkeypatc
 
 def test_a_file_is_on_the_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: (calls.append("fsync"), fsync(file)))
-    monkeypatch.setattr(os, "replace", lambda *paths: (calls.append("replace"), replace(*paths)))
+    for name in ("fsync", "replace"):
+
+        def noted(*given: Any, name: str = name, real: Any = getattr(os, name)) -> None:
+            calls.append(name)
+            real(*given)
+
+        monkeypatch.setattr(os, name, noted)
     write_whole(tmp_path / "one", "text")
     assert calls[:2] == ["fsync", "replace"]
     assert (tmp_path / "one").read_text() == "text"

@@ -24,7 +24,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def table(source: Source, delimiter: str) -> tuple[list[str], Iterator[Row]]:
-    """The names of the columns, and the rows below them. Blank lines are no rows."""
+    """The names of the columns, and the rows below them. Blank lines are skipped."""
     records = _records(source, delimiter)
     for line, cells in records:
         names = [_checked(source, line, place, cell, cells) for place, cell in enumerate(cells, start=1)]
@@ -59,7 +59,7 @@ class CsvWriter(TableWriter):
 
 
 class _Encoding:
-    """Takes text for a stream of bytes."""
+    """Writes text to a stream of bytes."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -69,7 +69,7 @@ class _Encoding:
 
 
 def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each record, and the line on which it begins; bytes that are no UTF-8 are lone surrogates in it."""
+    """The cells of each record, and the line on which it begins. Bytes that are not UTF-8 become lone surrogates."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     pending: list[str] = []  # lines of the record that is being read
 
@@ -105,7 +105,7 @@ def _rows(names: list[str], records: Iterator[tuple[int, list[str]]]) -> Iterato
 
 
 def _checked(source: Source, line: int, place: int, name: str, names: list[str]) -> str:
-    """A name in the header, if it is one."""
+    """A name of the header, unless it is bad."""
     if not name.strip():
         raise broken(source, line, f"name {place} in the header is empty. Give every column a name.")
     if not _is_utf8(name):
@@ -116,7 +116,7 @@ def _checked(source: Source, line: int, place: int, name: str, names: list[str])
 
 
 def _torn(source: Source, first: int, last: int, record: str, delimiter: str, error: csv.Error) -> InputError:
-    """What is wrong with a record that begins and ends on these lines, so that nothing after it can be trusted."""
+    """The error of a record on these lines, after which nothing can be trusted."""
     if "expected after" in str(error):
         what = "text follows the closing quote of a cell. Put the cell in quotes, and each quote in it twice."
         return broken(source, last, what)
@@ -130,7 +130,7 @@ def _torn(source: Source, first: int, last: int, record: str, delimiter: str, er
 
 
 def _open_quote(record: str, delimiter: str) -> int:
-    """Where the last cell begins of a record that does not end."""
+    """The place where the last cell begins in a record that does not end."""
     place = 0
     while True:
         quoted = QUOTED.match(record, place)

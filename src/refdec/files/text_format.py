@@ -1,4 +1,4 @@
-"""Plain text: one text a line, in a column of its own."""
+"""Plain text: one text per line, in a single column."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BREAK = re.compile(r"\r\n|\r|\n")
 
 
 def read(source: Source) -> Iterator[Row]:
-    """Every line is a row, empty ones too: so what is written stands on the same lines."""
+    """Every line is a row, empty ones too, so that the output has the same lines."""
     for number, line in lines(source):
         content = line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
         try:
@@ -30,7 +30,7 @@ def not_utf8(error: UnicodeDecodeError) -> str:
 
 
 class TextWriter(TableWriter):
-    """One line a row: the text of one column, its line breaks as spaces."""
+    """One line per row: the text of one column, with spaces for line breaks."""
 
     def __init__(self, sink: Sink, column: str) -> None:
         super().__init__(sink)
