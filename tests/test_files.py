@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +38,13 @@ def test_two_threads_write_two_files_of_one_directory(tmp_path: Path, monkeypatc
 
 def test_a_file_is_on_the_disk_before_it_takes_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
-    for name in ("fsync", "replace"):
 
-        def noted(*given: Any, name: str = name, real: Any = getattr(os, name)) -> None:
-            calls.append(name)
-            real(*given)
+    def noted(real: Callable[..., None], *given: Any) -> None:
+        calls.append(real.__name__)
+        real(*given)
 
-        monkeypatch.setattr(os, name, noted)
+    monkeypatch.setattr(os, "fsync", partial(noted, os.fsync))
+    monkeypatch.setattr(os, "replace", partial(noted, os.replace))
     write_whole(tmp_path / "one", "text")
     assert calls[:2] == ["fsync", "replace"]
     assert (tmp_path / "one").read_text() == "text"

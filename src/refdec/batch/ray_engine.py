@@ -157,7 +157,7 @@ class Fleet:
 
     @classmethod
     def of(cls, there: Mapping[str, float], workers: int | None, cpus: float | None, gpus: bool, own: bool) -> Fleet:
-        """The workers for these resources. A cluster may grow, so more can be asked of it than it has; not so of this machine."""
+        """The workers for these resources. A cluster may grow, so people may ask for more than it has; not on one machine."""
         cores, cards = there.get("CPU", 0.0), int(there.get("GPU", 0.0)) if gpus else 0
         if cards:
             fleet = cls(workers or cards, cpus or 1, True)
@@ -272,7 +272,7 @@ def _chunks(
 ) -> Generator[Any, None, None]:
     """Chunks of outcomes, as they come in.
 
-    A row of the dataset is a chunk. Ray Data would gather small rows into blocks of many megabytes before it passes them
+    A row of the dataset is a chunk. Ray Data would gather small rows into blocks of many megabytes before passing them
     on; with one row per block, each chunk goes to a worker and comes back by itself.
     """
     context = ray.data.DataContext.get_current().copy()

@@ -44,10 +44,10 @@ def format_of(path: Path, given: str | None) -> str:
     """The format of a file: the given one, or that of the ending of its name, compressed or not."""
     if given is not None and given not in FORMATS:
         raise InputError(f"There is no format {given!r}{did_you_mean(given, FORMATS)}. Formats: {', '.join(FORMATS)}.")
-    format = given or _by_name(path)
-    if format == "parquet" and is_packed(path):
+    name = given or _by_name(path)
+    if name == "parquet" and is_packed(path):
         raise InputError(f"{path} is compressed as a whole, and Parquet is compressed inside. Leave out {path.suffix}.")
-    return format
+    return name
 
 
 def read(source: Source, format: str) -> Iterator[Row]:
