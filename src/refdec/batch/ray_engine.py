@@ -157,7 +157,7 @@ class Fleet:
 
     @classmethod
     def of(cls, there: Mapping[str, float], workers: int | None, cpus: float | None, gpus: bool, own: bool) -> Fleet:
-        """The workers for these resources. A cluster may grow, so people may ask for more than it has; not on one machine."""
+        """The workers for these resources. A cluster may grow, so more workers than it holds may be asked for."""
         cores, cards = there.get("CPU", 0.0), int(there.get("GPU", 0.0)) if gpus else 0
         if cards:
             fleet = cls(workers or cards, cpus or 1, True)
