@@ -1,10 +1,10 @@
-"""What a batch costs besides its models: memory against rows, and Ray against one process.
+"""The cost of a batch besides its models: memory by rows, and Ray against one process.
 
     python -m benchmarks.batch memory --rows 1000000 --plot memory.svg
     python -m benchmarks.batch engines --rows 600
 
-A pair of toy models is trained for it, so that almost nothing but the machinery is measured. Prints a table and, last,
-a JSON line.
+Trains a pair of toy models, so that almost nothing but the machinery is measured. Prints a table and, last, a JSON
+line.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ EVERY = 1.0  # seconds between two looks at the memory
 
 
 def memory(folder: Path, rows: int, plot: Path | None) -> None:
-    """Score so many texts against one fingerprint, and watch the resident memory of the process."""
+    """Score texts against one fingerprint, and watch the resident memory of the process."""
     pair = make_small_pair(folder / "pair")
     reflector = Reflector(load_pair(pair, device="cpu", precision="float32"))
-    known = reflector.fingerprint("Anna walked.", contexts=1, context_tokens=1, kept_contexts=1, frame="none")
-    known.save(folder / "known.json")
+    fingerprint = reflector.fingerprint("Anna walked.", contexts=1, context_tokens=1, kept_contexts=1, frame="none")
+    fingerprint.save(folder / "known.json")
     with (folder / "in.csv").open("w") as file:
         file.write("id,text\n")
         file.writelines(f"{number},Text {number}\n" for number in range(rows))
@@ -41,27 +41,27 @@ def memory(folder: Path, rows: int, plot: Path | None) -> None:
     command += ["--resamples=0", "--sides=right", str(folder / "in.csv"), str(out)]
     began = time.monotonic()
     process = subprocess.Popen(command)
-    seen: list[tuple[float, int, float]] = []  # seconds, rows kept, MB
+    samples: list[tuple[float, int, float]] = []  # seconds, rows on disk, MB
     while process.poll() is None:
-        kept = max(_kept(out), seen[-1][1] if seen else 0)  # at the very end the parts are gone
-        seen.append((time.monotonic() - began, kept, _resident(process.pid)))
+        kept = max(_kept(out), samples[-1][1] if samples else 0)  # at the very end the parts are gone
+        samples.append((time.monotonic() - began, kept, _resident(process.pid)))
         time.sleep(EVERY)
     seconds = time.monotonic() - began
     made = sum(1 for _ in out.open()) - 1
     print(f"{'seconds':>8} {'rows kept':>10} {'MB':>6}")
-    for second, kept, size in seen[:: max(1, len(seen) // 20)]:
+    for second, kept, size in samples[:: max(1, len(samples) // 20)]:
         print(f"{second:8.0f} {kept:10,} {size:6.0f}")
     print(f"{seconds:8.0f} {made:10,} rows in the output, exit code {process.returncode}")
-    half = [size for _, kept, size in seen if kept > rows / 10]
-    figures = {"rows": made, "seconds": round(seconds), "peak_mb": round(max(size for *_, size in seen))}
-    figures |= {"after_a_tenth_mb": round(half[0]), "last_mb": round(half[-1])} if half else {}
+    later = [size for _, kept, size in samples if kept > rows / 10]
+    figures = {"rows": made, "seconds": round(seconds), "peak_mb": round(max(size for *_, size in samples))}
+    figures |= {"after_a_tenth_mb": round(later[0]), "last_mb": round(later[-1])} if later else {}
     print(json.dumps(figures | _machine()))
     if plot is not None:
-        _draw(plot, seen)
+        _draw(plot, samples)
 
 
 def engines(folder: Path, rows: int) -> None:
-    """The same rows by one process, and by one and two workers of Ray, one after the other."""
+    """Compute the same rows with one process, then with one and with two workers of Ray."""
     pair = make_small_pair(folder / "pair")
     with (folder / "in.jsonl").open("w") as file:
         file.writelines(json.dumps({"text": text}) + "\n" for text in small_texts(rows))
@@ -70,24 +70,24 @@ def engines(folder: Path, rows: int) -> None:
         "ray, 1 worker, 2 cores": ["--engine=ray", "--workers=1", "--cpus=2"],
         "ray, 2 workers, 1 core": ["--engine=ray", "--workers=2", "--cpus=1"],
     }
-    found: dict[str, dict[str, float]] = {}
+    times_by_engine: dict[str, dict[str, float]] = {}
     outputs = set()
     for name, options in kinds.items():
         times = []
-        for count in (1, rows):  # one row tells what starting costs
-            out = folder / f"{len(found)}-{count}.jsonl"
+        for count in (1, rows):  # one row measures the start
+            out = folder / f"{len(times_by_engine)}-{count}.jsonl"
             command = _command("paraphrase", pair, [*SMALL_SETTINGS, "--samples=2", f"--limit={count}", *options])
             began = time.monotonic()
             subprocess.run([*command, str(folder / "in.jsonl"), str(out)], check=True)
             times.append(time.monotonic() - began)
         outputs.add(out.read_bytes())
-        found[name] = {"start": times[0], "row": (times[1] - times[0]) / (rows - 1)}
-    print(f"{'engine':24} {'start, s':>9} {'a row, ms':>10} {'against local':>14}")
-    for name, figures in found.items():
-        ratio = figures["row"] / found["local"]["row"]
+        times_by_engine[name] = {"start": times[0], "row": (times[1] - times[0]) / (rows - 1)}
+    print(f"{'engine':24} {'start, s':>9} {'ms per row':>10} {'against local':>14}")
+    for name, figures in times_by_engine.items():
+        ratio = figures["row"] / times_by_engine["local"]["row"]
         print(f"{name:24} {figures['start']:9.1f} {1000 * figures['row']:10.1f} {ratio:14.2f}")
     print("all outputs are the same" if len(outputs) == 1 else "OUTPUTS DIFFER")
-    print(json.dumps({"rows": rows, "engines": found, "same": len(outputs) == 1} | _machine()))
+    print(json.dumps({"rows": rows, "engines": times_by_engine, "same": len(outputs) == 1} | _machine()))
 
 
 def _command(task: str, pair: Path, options: Sequence[str]) -> list[str]:
@@ -115,14 +115,14 @@ def _machine() -> dict[str, object]:
     return {"cores": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
 
 
-def _draw(path: Path, seen: Sequence[tuple[float, int, float]]) -> None:
+def _draw(path: Path, samples: Sequence[tuple[float, int, float]]) -> None:
     import matplotlib
 
     matplotlib.use("svg")
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 2.6))
-    axes.plot([kept / 1e6 for _, kept, _ in seen], [size for *_, size in seen], color="#2a6f97")
+    axes.plot([kept / 1e6 for _, kept, _ in samples], [size for *_, size in samples], color="#2a6f97")
     axes.set(xlabel="rows done, millions", ylabel="resident memory, MB", ylim=(0, None))
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
@@ -137,12 +137,12 @@ def main() -> None:
     of_memory.add_argument("--plot", type=Path)
     of_engines = kinds.add_parser("engines")
     of_engines.add_argument("--rows", type=int, default=600)
-    given = parser.parse_args()
+    asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        if given.kind == "memory":
-            memory(Path(name), given.rows, given.plot)
+        if asked.kind == "memory":
+            memory(Path(name), asked.rows, asked.plot)
         else:
-            engines(Path(name), given.rows)
+            engines(Path(name), asked.rows)
 
 
 if __name__ == "__main__":

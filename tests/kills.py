@@ -1,6 +1,7 @@
-"""Kill a batch at random moments, let it go on, and hold what comes out against an undisturbed run, byte for byte.
+"""Kill a batch again and again, let it go on, and compare its output with that of an undisturbed run, byte for byte.
 
-The tests do it with a few rows. With many:
+A kill waits for an event, never for the clock: the lock, the manifest, so many rows or the whole output on disk. The
+tests do it with a few rows. With many:
 
     python -m tests.kills --rows 2000 --kills 20 --engine ray
 """
@@ -8,15 +9,15 @@ The tests do it with a few rows. With many:
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import random
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tests.small_pair import SMALL_SETTINGS, make_small_pair, small_texts
@@ -24,23 +25,23 @@ from tests.small_pair import SMALL_SETTINGS, make_small_pair, small_texts
 
 @dataclass(frozen=True)
 class Killed:
-    """What was seen of a run that was killed again and again."""
+    """A run that was killed again and again."""
 
     same: bool  # whether its output is that of the undisturbed run
     kills: int
-    rows_at_kills: tuple[int, ...]  # that were kept when it was killed
+    rows_at_kills: tuple[int, ...]  # rows that were on disk when it was killed
     seconds: float  # of the undisturbed run
 
 
 def write_rows(path: Path, count: int) -> None:
-    """Rows of which some cannot be worked on."""
+    """Write rows of which some cannot be worked on."""
     with path.open("w") as file:
         for number, text in enumerate(small_texts(count)):
             file.write(json.dumps({"id": number, "text": "" if number % 97 == 50 else text, "tag": 'é "\n'}) + "\n")
 
 
 def kill_and_resume(folder: Path, pair: Path, rows: int, kills: int, options: Sequence[str], seed: int = 0) -> Killed:
-    """A batch undisturbed, on the local engine; and with other options, killed so often before it may finish."""
+    """Run a batch undisturbed, on the local engine; then with other options, killed so often before it may finish."""
     write_rows(folder / "in.jsonl", rows)
     command = [sys.executable, "-m", "refdec", "batch", "paraphrase", "--forward", str(pair), "--device", "cpu"]
     command += [*SMALL_SETTINGS, "--samples=2", "--quiet", str(folder / "in.jsonl")]
@@ -49,27 +50,31 @@ def kill_and_resume(folder: Path, pair: Path, rows: int, kills: int, options: Se
     subprocess.run([*command, str(whole)], check=True)
     seconds = time.monotonic() - began
     command += options
-    numbers = random.Random(seed)
     kept: list[int] = []
     home = out.with_name("out.jsonl.parts")
-    for row in sorted(numbers.randrange(rows) for _ in range(kills)):
+    for has_happened in _events(out, home, rows, kills, random.Random(seed)):
         process = subprocess.Popen([*command, str(out)])
-        if numbers.random() < 0.25:  # while it starts, or soon after
-            _wait(process, numbers.uniform(0, 10))
-        else:
-            while process.poll() is None and _lines(home) < row:
-                time.sleep(0.01)
-            _wait(process, numbers.uniform(0, 0.2))
+        while process.poll() is None and not has_happened():
+            time.sleep(0.001)
         process.kill()
         process.wait()
-        kept.append(rows if out.exists() and not home.exists() else _lines(home))
+        kept.append(_lines(home) if (home / "manifest.json").exists() else rows if out.exists() else 0)
     subprocess.run([*command, str(out)], check=True)
     return Killed(out.read_bytes() == whole.read_bytes(), len(kept), tuple(kept), seconds)
 
 
-def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(seconds)
+def _events(out: Path, home: Path, rows: int, kills: int, numbers: random.Random) -> Iterator[Callable[[], bool]]:
+    """So many events, each after the one before it: mostly that so many rows are on disk, at last the whole output."""
+    early = [out.with_name(f".{out.name}.lock").exists, (home / "manifest.json").exists]
+    late = kills > 1
+    for row in sorted(numbers.sample(range(1, rows), kills - late)):
+        yield numbers.choice(early) if numbers.random() < 0.25 else partial(_has_lines, home, row)
+    if late:
+        yield (home / f"whole-{out.name}").exists
+
+
+def _has_lines(home: Path, count: int) -> bool:
+    return _lines(home) >= count
 
 
 def _lines(home: Path) -> int:
@@ -82,16 +87,16 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--engine", choices=["local", "ray"], default="local")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    options = ["--engine", "ray", "--workers", "2", "--cpus", "1"] if given.engine == "ray" else []
+    asked = parser.parse_args()
+    options = ["--engine", "ray", "--workers", "2", "--cpus", "1"] if asked.engine == "ray" else []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pair = make_small_pair(folder / "pair")
-        found = kill_and_resume(folder, pair, given.rows, given.kills, options, given.seed)
-    print(f"{given.rows} rows, engine {given.engine}: undisturbed {found.seconds:.0f} s; killed {found.kills} times")
-    print(f"rows kept when it was killed: {', '.join(map(str, found.rows_at_kills))}")
-    print("the output is the same, byte for byte" if found.same else "THE OUTPUT DIFFERS")
-    sys.exit(not found.same)
+        killed = kill_and_resume(folder, pair, asked.rows, asked.kills, options, asked.seed)
+    print(f"{asked.rows} rows, engine {asked.engine}: undisturbed {killed.seconds:.0f} s; killed {killed.kills} times")
+    print(f"rows kept when it was killed: {', '.join(map(str, killed.rows_at_kills))}")
+    print("the output is the same, byte for byte" if killed.same else "THE OUTPUT DIFFERS")
+    sys.exit(not killed.same)
 
 
 if __name__ == "__main__":

@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 from refdec.batch import parts, worker
+from refdec.batch.input_table import InputTable
 from refdec.batch.item import Item, Outcome, digest
 from refdec.batch.job import Job
 from refdec.batch.manifest import Manifest
-from refdec.batch.table import Table
-from refdec.batch.tasks import ParaphraseRows
+from refdec.batch.row_tasks import ParaphraseRows
 from refdec.batch.todo import Todo
-from refdec.errors import InputError
+from refdec.errors import InputError, OutOfMemory
 from refdec.files import growing, jsonl_format
+from refdec.files.lock import locked
 from refdec.tasks import describe, yardstick
 from refdec.tasks.signature import signature
 from tests.conftest import Run, refusal
@@ -219,7 +220,7 @@ def test_an_interrupted_run_goes_on_without_loss_or_repeat(
 def test_rows_that_a_gpu_computes_together_are_computed_together_again(tmp_path: Path) -> None:
     path = tmp_path / "in.txt"
     path.write_text("".join(f"{number}\n" for number in range(1, 12)))
-    table, job = Table.at(path, "text"), Job.make("paraphrase", there=("text",), device="cpu")
+    table, job = InputTable.at(path, "text"), Job.make("paraphrase", there=("text",), device="cpu")
     with parts.Parts(tmp_path / "out.parts", Manifest(job.describe(), {})) as kept:
         for number in (1, 2, 3, 4, 6, 11):
             item = Item(number, number, digest([str(number)]))
@@ -301,7 +302,7 @@ def test_a_table_that_changes_while_it_is_read_ends_the_run_and_nothing_is_lost(
     monkeypatch.setattr(parts.Parts, "add", add)
     code, _, err = batch("paraphrase", "in.jsonl", "out.jsonl")
     assert code == 2
-    assert "in.jsonl changed while it was read. What is done is kept" in err
+    assert "in.jsonl changed while it was read. The rows that are done are kept" in err
     monkeypatch.setattr(parts.Parts, "add", real)
     seen.clear()
     assert batch("paraphrase", "in.jsonl", "out.jsonl")[0] == 0
@@ -373,13 +374,137 @@ def test_a_finished_run_is_not_made_again(batch: Batch, seen: Counter[str]) -> N
     assert len(read("out.jsonl")) == 3
 
 
+def test_standard_input_does_not_replace_what_something_else_made(batch: Batch) -> None:
+    piped = "".join(text + "\n" for text in small_texts(2))
+    Path("out.jsonl").write_text("mine\n")
+    message = refusal(batch, "paraphrase", "--format", "text", "-", "out.jsonl", stdin=piped)
+    assert "out.jsonl exists" in message
+    assert Path("out.jsonl").read_text() == "mine\n"
+    assert not Path("out.jsonl.parts").exists()
+    assert batch("paraphrase", "--no-resume", "--format", "text", "-", "out.jsonl", stdin=piped)[0] == 0
+    code, _, err = batch("paraphrase", "--format", "text", "-", "out.jsonl", stdin=piped)
+    assert code == 0
+    assert "out.jsonl is finished already: 2 rows." in err
+    assert not Path("out.jsonl.parts").exists()
+
+
+@pytest.mark.parametrize("options", [["--no-resume", "in.txt"], ["--format", "text", "-"]])
+def test_a_second_run_takes_nothing_away_from_the_first(
+    batch: Batch, monkeypatch: pytest.MonkeyPatch, options: list[str]
+) -> None:
+    Path("in.txt").write_text("".join(text + "\n" for text in small_texts(4)))
+    real, codes = parts.Parts.add, list[int]()
+
+    def add(self: parts.Parts, outcome: Any) -> bool:
+        if outcome.number == 3:
+            before = {path: path.read_bytes() for path in self.home.iterdir()}
+            codes.append(batch("paraphrase", *options, "out.jsonl", stdin="other\n")[0])
+            assert {path: path.read_bytes() for path in self.home.iterdir()} == before
+        return real(self, outcome)
+
+    monkeypatch.setattr(parts.Parts, "add", add)
+    assert batch("paraphrase", "in.txt", "out.jsonl")[0] == 0
+    assert codes == [2]
+    assert [row["text"] for row in read("out.jsonl")] == small_texts(4)
+
+
+def test_a_row_that_ran_out_of_memory_is_tried_again_by_the_same_command(
+    batch: Batch, seen: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("in.jsonl", texts(4))
+    batch("paraphrase", "in.jsonl", "whole.jsonl")
+    counted = ParaphraseRows.cells
+
+    async def short(self: ParaphraseRows, texts: Any, full: bool) -> Any:
+        if texts[0] == small_texts(2)[1]:
+            raise MemoryError
+        return await counted(self, texts, full)
+
+    monkeypatch.setattr(ParaphraseRows, "cells", short)
+    code, _, err = batch("paraphrase", "in.jsonl", "out.jsonl")
+    assert code == 2
+    assert "1 of 4 rows ran out of memory" in err
+    assert "The same command tries them again." in err
+    assert not Path("out.jsonl").exists()
+    assert json.loads(Path("out.jsonl.parts/manifest.json").read_text())["done"] == [[1, 1], [3, 4]]
+    monkeypatch.setattr(ParaphraseRows, "cells", counted)
+    seen.clear()
+    assert batch("paraphrase", "in.jsonl", "out.jsonl")[0] == 0
+    assert seen == Counter([small_texts(2)[1]])
+    assert Path("out.jsonl").read_bytes() == Path("whole.jsonl").read_bytes()
+
+
+def test_memory_that_is_gone_for_good_ends_the_run(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def short(*_: Any) -> Any:
+        raise OutOfMemory("The memory of cuda does not hold the contexts of one text.")
+
+    monkeypatch.setattr(ParaphraseRows, "cells", short)
+    write("in.jsonl", texts(30))
+    code, _, err = batch("paraphrase", "in.jsonl", "out.jsonl")
+    assert code == 2
+    assert "5 rows one after the other failed, the last with The memory of cuda does not hold" in err
+    assert "0 of 30 rows are done and kept" in err
+
+
+@pytest.mark.parametrize("name", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("is_finished", [True, False])
+def test_rows_with_errors_are_tried_again_when_asked(
+    batch: Batch,
+    seen: Counter[str],
+    stop_after: Callable[[int, BaseException], None],
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    is_finished: bool,
+) -> None:
+    write("in.jsonl", texts(5))
+    options = ("paraphrase", "--full", "--top", "2", "in.jsonl")
+    batch(*options, f"whole.{name}")
+    counted = ParaphraseRows.cells
+
+    async def broken(self: ParaphraseRows, texts: Any, full: bool) -> Any:
+        if texts[0] == small_texts(2)[1]:
+            raise RuntimeError("the device is lost")
+        return await counted(self, texts, full)
+
+    monkeypatch.setattr(ParaphraseRows, "cells", broken)
+    if not is_finished:
+        stop_after(3, KeyboardInterrupt())
+    batch(*options, f"out.{name}")
+    monkeypatch.setattr(ParaphraseRows, "cells", counted)
+    seen.clear()
+    code, _, err = batch(*options, "--retry-errors", f"out.{name}")
+    assert code == 0
+    assert small_texts(2)[1] in seen
+    assert small_texts(1)[0] not in seen
+    assert f"out.{name}: 5 rows." in err
+    assert Path(f"out.{name}").read_bytes() == Path(f"whole.{name}").read_bytes()
+    seen.clear()
+    _, _, err = batch(*options, "--retry-errors", f"out.{name}")
+    assert "is finished already" in err
+    assert not seen
+
+
+def test_errors_cannot_be_found_again_in_plain_text(batch: Batch) -> None:
+    Path("in.txt").write_text(f"{small_texts(1)[0]}\n\n")
+    assert batch("paraphrase", "in.txt", "out.txt")[0] == 0
+    message = refusal(batch, "paraphrase", "--retry-errors", "in.txt", "out.txt")
+    assert "out.txt is plain text, which does not say which rows failed" in message
+
+
+def test_a_rewriting_has_no_column_that_is_always_empty(batch: Batch) -> None:
+    text = small_texts(1)[0]
+    write("in.jsonl", [{"text": f"{text} [[{text}]] {text}"}])
+    assert batch("rewrite", "--top", "2", "in.jsonl", "out.jsonl")[0] == 0
+    ranked = [f"{name}{rank}" for rank in ("", "_2") for name in ("rewriting", "relative", "novelty")]
+    assert list(read("out.jsonl")[0]) == ["text", "rewritten", *ranked, "note", "error"]
+
+
 def test_two_runs_do_not_write_to_one_output(batch: Batch) -> None:
     write("in.jsonl", texts(1))
-    home = Path("out.jsonl.parts")
-    home.mkdir()
-    with (home / "lock").open("wb") as file:
-        growing.lock(file, home)
-        assert "out.jsonl.parts is in use" in refusal(batch, "paraphrase", "in.jsonl", "out.jsonl")
+    with locked(Path("out.jsonl")):
+        assert "out.jsonl is in use: another process writes to it." in refusal(
+            batch, "paraphrase", "in.jsonl", "out.jsonl"
+        )
 
 
 def test_a_bad_row_is_noted_and_the_others_go_on(batch: Batch) -> None:
@@ -449,12 +574,38 @@ def test_a_dry_run_tells_the_cost_and_leaves_nothing(batch: Batch) -> None:
         line.split(maxsplit=1) for line in out.replace("to do", "todo").replace("made by", "made_by").splitlines()
     )
     assert told["input"].startswith("in.jsonl: 21 rows (jsonl), columns id, text")
-    assert told["bad"].startswith("1 rows, the first on line 21: It is not JSON")
+    assert told["bad"].startswith("1 row, the first on line 21: It is not JSON")
     assert told["todo"] == "21 rows"
     assert "rows measured" in told["time"]
     assert told["memory"].endswith("B")
     assert told["made_by"].startswith("refdec:")
     assert sorted(path.name for path in Path().iterdir()) == ["in.jsonl"]
+
+
+@pytest.mark.parametrize(("rows", "measured"), [(1, 1), (6, 1), (30, 3), (200, 12)])
+def test_a_dry_run_works_on_a_small_share_of_the_rows(
+    batch: Batch, seen: Counter[str], rows: int, measured: int
+) -> None:
+    write("in.jsonl", texts(rows))
+    _, out, _ = batch("paraphrase", "--dry-run", "in.jsonl", "out.jsonl")
+    assert f"{measured} row{'s' * (measured > 1)} measured" in out
+    assert seen.total() <= max(1, rows // 6)
+
+
+def test_the_models_are_loading_only_until_they_are_loaded(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("refdec.cli.batch_run.Bar.begin", lambda _, words, *given: told.append(f"{words} {given}"))
+    real = worker.Worker.outcomes
+
+    def outcomes(self: worker.Worker, *given: Any) -> Iterator[Outcome]:
+        told.append("first row")
+        return real(self, *given)
+
+    monkeypatch.setattr(worker.Worker, "outcomes", outcomes)
+    write("in.jsonl", texts(3))
+    assert batch("paraphrase", "in.jsonl", "out.jsonl")[0] == 0
+    computing = ["rows (0, 3, 0)", "loading the models ()", "rows (0, 3, 0)", "first row"]
+    assert told == ["reading the input ()", *computing, "writing the output ()"]
 
 
 def test_standard_input_goes_to_a_file_and_need_not_be_given_again(
@@ -483,14 +634,21 @@ def test_a_pipe_gets_rows_as_they_come(batch: Batch, name: str) -> None:
     assert not any(Path().iterdir())
 
 
-def test_cells_that_a_spreadsheet_would_run_are_made_safe_and_told(batch: Batch) -> None:
-    write("in.jsonl", [{"text": small_texts(1)[0], "link": "=HYPERLINK(1)"}])
+def test_new_cells_that_a_spreadsheet_would_run_are_made_safe_and_those_of_the_input_are_left_alone(
+    batch: Batch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write("in.jsonl", [{"text": "=SUM(A1)", "link": "=HYPERLINK(1)"}])
+
+    async def formula(*_: Any) -> Any:
+        return {"paraphrase": "=SUM(A1)"}
+
+    monkeypatch.setattr(ParaphraseRows, "cells", formula)
     _, _, err = batch("paraphrase", "in.jsonl", "out.csv")
-    assert "1 cells begin with ' so that no spreadsheet takes them for formulas." in err
-    assert "'=HYPERLINK(1)" in Path("out.csv").read_text()
+    assert "1 new cell begins with ' so that no spreadsheet takes it for a formula." in err
+    assert "=SUM(A1),=HYPERLINK(1),'=SUM(A1)," in Path("out.csv").read_text()
     _, _, err = batch("paraphrase", "--formulas", "--no-resume", "in.jsonl", "out.csv")
     assert "spreadsheet" not in err
-    assert "'=HYPERLINK" not in Path("out.csv").read_text()
+    assert "=SUM(A1),=HYPERLINK(1),=SUM(A1)," in Path("out.csv").read_text()
 
 
 @pytest.mark.parametrize(
@@ -505,7 +663,7 @@ def test_cells_that_a_spreadsheet_would_run_are_made_safe_and_told(batch: Batch)
             "There is no column 'txt' in the input. It has columns id, text.",
         ),
         (["--column", "id", "--column", "text", "in.jsonl", "out.jsonl"], "2 columns were named."),
-        (["-", "out.jsonl"], "Say what standard input holds"),
+        (["-", "out.jsonl"], "The format of standard input is not known."),
         (["--workers", "2", "in.jsonl", "out.jsonl"], "--workers is for a cluster. Add --engine ray."),
         (["--engine", "ray", "in.jsonl", "-"], "Name a file instead of standard output."),
         (["--novelty", "101", "in.jsonl", "out.jsonl"], "novelty is 101.0"),

@@ -1,4 +1,4 @@
-"""kill -9 at random moments costs only the rows under way."""
+"""kill -9 at any moment costs only the rows under way."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ from tests.kills import kill_and_resume
 def test_a_killed_batch_resumes_without_loss_or_repeat(engine: str, small_pair: Path, tmp_path: Path) -> None:
     options = ("--engine", "ray", "--workers", "2", "--cpus", "1") if engine == "ray" else ()
     kills = 1 if engine == "ray" else 2  # a cluster takes its time to start
-    found = kill_and_resume(tmp_path, small_pair, rows=40, kills=kills, options=options)
-    assert found.same
-    assert sorted(found.rows_at_kills) == list(found.rows_at_kills)
+    killed = kill_and_resume(tmp_path, small_pair, rows=40, kills=kills, options=options)
+    assert killed.same
+    assert sorted(killed.rows_at_kills) == list(killed.rows_at_kills)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -97,6 +100,20 @@ def test_datasets_map_it_row_by_row_in_batches_and_in_other_processes(mapper: Ma
     apart = given.map(mapper, batched=True, num_proc=2, load_from_cache_file=False)
     torch.set_num_threads(threads)
     assert apart["paraphrase"] == said
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_program_that_imports_it_forks_as_before() -> None:
+    script = """if True:
+        import os, sys, torch
+        from refdec import Mapper
+        torch.set_num_threads(2)
+        child = os.fork()
+        if not child:
+            os._exit(torch.get_num_threads())
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 2
 
 
 def test_datasets_tell_one_mapper_from_another(mapper: Mapper, small_pair: Path) -> None:

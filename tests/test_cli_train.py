@@ -17,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from refdec import Reflector, load_pair
 from refdec.cli.train import _Told
-from refdec.files.growing import lock
+from refdec.files.lock import locked
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED
 from refdec.train import loop
@@ -187,8 +187,7 @@ def test_models_of_two_shapes_are_not_gone_on_from(command: Run, corpus: Path, s
 
 def test_two_runs_do_not_share_a_directory(command: Run, corpus: Path) -> None:
     Path("pair.training").mkdir()
-    with Path("pair.training/lock").open("wb") as file:
-        lock(file, Path("pair.training"))
+    with locked(Path("pair.training")):
         message = refusal(command, "train", str(corpus), "-o", "pair", *SMALL)
     assert "pair.training is in use: another process writes to it." in message
 

@@ -223,8 +223,10 @@ def test_two_at_once_are_refused(tmp_path: Path) -> None:
 
 def test_another_process_is_seen_and_its_death_too(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.jsonl", "row-0")
-    code = "import fcntl, sys; f = open(sys.argv[1]); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True); input()"
-    command = [sys.executable, "-c", code, str(path)]
+    code = (
+        "import sys; from refdec.files.growing import *; f = GrowingFile(Path(sys.argv[1])); print('held', flush=True)"
+    )
+    command = [sys.executable, "-c", f"{code}; input()", str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
@@ -240,11 +242,6 @@ def test_a_refused_file_is_not_kept_locked(tmp_path: Path) -> None:
     with pytest.raises(InputError):
         OutputFile(path, "refdec:2", IDS)
     write(path, "row-1")
-
-
-def test_without_locks_files_are_written_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growing, "fcntl", None)
-    assert list(read_outputs(write(tmp_path / "rows.jsonl", "row-0"))) == ["row-0"]
 
 
 class FullDisk(io.FileIO):

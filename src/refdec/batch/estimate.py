@@ -1,4 +1,4 @@
-"""What a batch would cost on this machine: a few of its rows are worked on, and the rest is arithmetic."""
+"""What a batch would cost on this machine: a few rows are computed, and the rest is arithmetic."""
 
 from __future__ import annotations
 
@@ -18,21 +18,24 @@ from refdec.batch.todo import Todo
 from refdec.batch.worker import Worker
 
 ROWS = 12
-"""Rows that a CPU works on. A GPU, which takes many at once, gets its full measure of them."""
+"""Rows that a CPU computes at most; a GPU, which computes many at once, three times as many as that."""
+
+SHARE = 10
+"""Of so many rows, one is computed at most, so that a trial never takes as long as the run."""
 
 SECONDS = 60.0
-"""After this long, no further row is begun."""
+"""After this time, no further row is begun."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What was measured, and what follows for all rows that are to be done."""
+    """What was measured, and what follows for all rows that are still to be done."""
 
     todo: int
     measured: int
-    failed: int  # of those
-    each: float  # seconds a row
-    uncertain: float  # of that, give or take: 95 %
+    failed: int  # of those measured
+    each: float  # seconds per row
+    uncertain: float  # half of the 95 % interval of that
     memory: int  # bytes that this process took at most
     gpu_memory: int
     row_bytes: float  # that a row adds to the output
@@ -44,7 +47,7 @@ class Estimate:
 
 
 def spread(todo: Todo, rows: int, count: int) -> tuple[list[Item], int]:
-    """Items from all over the table, and how many there are in all."""
+    """So many items from all over a table of so many rows, and how many there are in all."""
     chosen: list[Item] = []
     total = 0
     for item in todo:
@@ -55,13 +58,15 @@ def spread(todo: Todo, rows: int, count: int) -> tuple[list[Item], int]:
 
 
 def estimate(job: Job, todo: Todo, rows: int, batch_size: int | None) -> Estimate | None:
-    """The cost of what is to be done of a table with so many rows; nothing where there is nothing to measure."""
+    """The cost of the items that are still to be done in a table of so many rows; None where there are none."""
     worker = Worker(job)
     at_once = worker.reflector.inputs_at_once(batch_size)
-    chosen, total = spread(todo, rows, ROWS if at_once == 1 else 3 * at_once)
+    most = ROWS if at_once == 1 else 3 * at_once
+    chosen, total = spread(todo, rows, max(1, min(most, rows // SHARE)))
     if not chosen:
         return None
-    list(worker.outcomes(chosen[:1], batch_size))  # what is done once, such as compiling, is not measured
+    if len(chosen) > 1:  # what is done once, such as compiling, is not measured
+        list(worker.outcomes(chosen[:1], batch_size))
     outcomes, times = _alone(worker, chosen) if at_once == 1 else _together(worker, chosen, batch_size)
     each = statistics.fmean(times)
     uncertain = 1.96 * statistics.stdev(times) / math.sqrt(len(times)) if len(times) > 1 else 0.0
@@ -99,7 +104,7 @@ def _together(worker: Worker, items: Sequence[Item], batch_size: int | None) -> 
 def _peak() -> int:
     try:
         import resource
-    except ImportError:  # Windows does not tell
+    except ImportError:  # Windows
         return 0
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

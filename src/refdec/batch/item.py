@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """The texts of a row that a task works on, or why there are none."""
+    """The texts of a row that a task works on, or the reason why there are none."""
 
     number: int  # of the row
     line: int  # of the file, on which the row begins
@@ -21,18 +21,19 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an item: cells by their columns, or what went wrong."""
+    """What became of an item: its new cells by their columns, or an error, which may be worth another try."""
 
     number: int
     line: int
     digest: str
     fields: dict[str, Any]
     error: str = ""
-    signature: str = ""  # what made it; nothing where nothing had to be made
+    signature: str = ""  # of what made it; empty where nothing had to be computed
+    retry: bool = False  # the error has a passing reason, such as memory, so the row is not done
 
     @classmethod
-    def failed(cls, item: Item, error: str) -> Outcome:
-        return cls(item.number, item.line, item.digest, {}, error)
+    def failed(cls, item: Item, error: str, retry: bool = False) -> Outcome:
+        return cls(item.number, item.line, item.digest, {}, error, retry=retry)
 
 
 def digest(texts: Sequence[str]) -> str:

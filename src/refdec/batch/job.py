@@ -1,6 +1,6 @@
-"""What is done with every row of a table: the task, its settings, the models, and the columns it reads and adds.
+"""A job: the task for every row of a table, its settings, its models, and the columns it reads and adds.
 
-Plain data that travels to other processes and machines, and that a manifest can tell from another job.
+Plain data that travels to other processes and machines, and that a manifest can compare with another job.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from refdec.batch.item import Item, digest
-from refdec.batch.tasks import RowTask, task_named
+from refdec.batch.row_tasks import RowTask, task_named
 from refdec.errors import InputError, SettingsError
-from refdec.files.columns import Column
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.settings import FingerprintSettings, resolve
 from refdec.tasks import arguments
 from refdec.tasks.choice import Wanted
@@ -31,7 +30,7 @@ RESULT = Column("result", "json")
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """The models by name, as load_pair takes them: every machine that works can load them."""
+    """The models by name, as load_pair takes them, so that every machine can load them."""
 
     forward: str | None = None
     backward: str | None = None
@@ -64,9 +63,13 @@ class Job:
 
     def __post_init__(self) -> None:
         if self.constraints and self.task == "score":
-            raise SettingsError("Words to keep or to avoid are for texts that are written; score writes none.")
+            raise SettingsError(
+                "score writes no text, so there are no words to keep or to avoid. Leave these options out."
+            )
         if self.fingerprint is not None and self.task != "score":
-            raise InputError("A fingerprint is of one text, so only score takes one for a whole file.")
+            raise InputError(
+                "A fingerprint describes one text, so only score takes one for a whole file. Leave it out."
+            )
 
     @classmethod
     def make(
@@ -85,7 +88,7 @@ class Job:
         models: Models = EMBEDDED,
         **changes: Any,
     ) -> Job:
-        """What was asked for, with what was left open decided by the columns that are there and by the device."""
+        """A job with the defaults for these columns and this device where nothing else was asked for."""
         kind = task_named(task)
         known = None if fingerprint is None else fingerprint.settings
         named = (column,) if isinstance(column, str) else tuple(column)
@@ -107,11 +110,11 @@ class Job:
 
     @property
     def adds(self) -> tuple[Column, ...]:
-        """The columns of what comes out, the error last."""
+        """The new columns, the error last."""
         return (*self.kind.adds(self.wanted.top), *([RESULT] if self.full else []), ERROR)
 
     def table(self, carried: Sequence[Column]) -> tuple[Column, ...]:
-        """The columns of a table with those that the job adds, which must be others."""
+        """The columns of a table with the new ones, whose names must not be taken."""
         added = tuple(Column(self.prefix + column.name, column.kind) for column in self.adds)
         names = {column.name for column in carried}
         for column in added:
@@ -122,25 +125,25 @@ class Job:
                 )
         return (*carried, *added)
 
-    def cells(self, found: dict[str, Any], error: str) -> dict[str, Any]:
+    def cells(self, fields: dict[str, Any], error: str) -> dict[str, Any]:
         """The new cells of a row, by the names of their columns."""
-        cells = found | {ERROR.name: error or None}
+        cells = fields | {ERROR.name: error or None}
         return {self.prefix + column.name: cells.get(column.name) for column in self.adds}
 
     def item(self, row: Row) -> Item:
-        """The texts that the task needs of a row, or what is wrong with the row."""
+        """The texts of a row that the task reads, or what is wrong with the row."""
         if row.error:
             return Item(row.number, row.line, digest((row.error,)), error=row.error)
         texts = []
         for name in self.columns:
-            found, problem = _text(row, name)
+            text, problem = _text(row, name)
             if problem:
                 return Item(row.number, row.line, digest((repr(row.fields.get(name)), problem)), error=problem)
-            texts.append(found)
+            texts.append(text)
         return Item(row.number, row.line, digest(texts), tuple(texts))
 
     def describe(self) -> dict[str, Any]:
-        """What must be the same for rows to belong together, as JSON. The models are named by what they make."""
+        """What must be the same for all rows of an output, as JSON. Models are compared by their signatures."""
         return {
             "task": self.task,
             "settings": dict(self.settings.items()),
@@ -157,22 +160,23 @@ def _text(row: Row, name: str) -> tuple[str, str]:
     """The text in a cell, or what is wrong with it."""
     if name not in row.fields:
         return "", f"There is no column {name!r} in this row."
-    found = row.fields[name]
-    if found is None:
+    cell = row.fields[name]
+    if cell is None:
         return "", f"The cell in column {name!r} is empty."
-    if not isinstance(found, str):
-        return "", f"The cell in column {name!r} is no text but {type(found).__name__}."
+    if not isinstance(cell, str):
+        return "", f"The cell in column {name!r} is no text but {type(cell).__name__}."
     try:
-        found.encode()
-    except UnicodeEncodeError:
-        return "", f"The text in column {name!r} has a character in it that is none. Was it in another encoding?"
-    return found, ""
+        cell.encode()
+    except UnicodeEncodeError as error:
+        place = f"Character {error.start + 1:,} of the text in column {name!r}"
+        return "", f"{place} is half of a surrogate pair. Was the text in another encoding?"
+    return cell, ""
 
 
 def choose_columns(
     kind: type[RowTask[Any]], given: tuple[str, ...], there: tuple[str, ...], known: bool
 ) -> tuple[str, ...]:
-    """The columns that a task reads: those that were named, or what it finds in a table.
+    """The columns that a task reads: those that were named, or the first set of its columns that the table has.
 
     `known` is whether a fingerprint stands for the reference, so that only candidates are read.
     """

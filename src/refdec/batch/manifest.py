@@ -1,4 +1,4 @@
-"""The manifest of a batch: what is made of what, by what, and how far it is. JSON that people can read, too."""
+"""The manifest of a batch: its job, its input, what computes it, and which rows are done. JSON that people can read."""
 
 from __future__ import annotations
 
@@ -21,45 +21,45 @@ FEW = 3  # differences that a message names
 
 @dataclass
 class Manifest:
-    """What belongs together, and the rows of it that are done."""
+    """A job with its input, and the rows that are done."""
 
     job: dict[str, Any]
-    input: dict[str, Any]  # the table: its name and its format; what its rows are is noted with each of them
+    input: dict[str, Any]  # the name and the format of the table; parts have a digest of every row
     signatures: list[str] = field(default_factory=list)  # of what made the rows; machines of a cluster may differ
     done: list[list[int]] = field(default_factory=list)  # ranges of rows, first and last
     failed: int = 0
-    finished: dict[str, Any] | None = None  # what the output is, once it is there
+    finished: dict[str, Any] = field(default_factory=dict)  # what the output is, once it is there
     _saved: float = field(default=0.0, compare=False)
 
     def check(self, other: Manifest, path: Path) -> None:
         """Refuse another job, with what differs."""
-        found = _differences(self.job, other.job)
-        if found:
-            more = f", and {len(found) - FEW} more" if len(found) > FEW else ""
+        differences = _differences(self.job, other.job)
+        if differences:
+            more = f", and {len(differences) - FEW} more" if len(differences) > FEW else ""
             raise InputError(
-                f"{path} holds rows of another run: {', '.join(found[:FEW])}{more}. Give the same options as then, "
-                "name another output, or begin anew with --no-resume."
+                f"{path} holds rows of another run: {', '.join(differences[:FEW])}{more}. Give the same options as "
+                "then, name another output, or begin anew with --no-resume."
             )
 
     def made_by(self, signature: str) -> bool:
-        """Whether rows of this signature are new here; refused where they do not go with the others."""
+        """Note the signature of a row, and return whether it is new. One that does not fit the others is refused."""
         if signature in self.signatures:
             return False
         if self.signatures:
-            found = _differences(_comparable(self.signatures[0]), _comparable(signature))
-            if found:
+            differences = _differences(_comparable(self.signatures[0]), _comparable(signature))
+            if differences:
                 raise InputError(
-                    f"The rows that are done were made differently: {', '.join(found[:FEW])}. Go on where they were "
-                    "made, or begin anew with --no-resume."
+                    f"The rows that are done were made differently: {', '.join(differences[:FEW])}. Go on with the "
+                    "same models on the same kind of machine, or begin anew with --no-resume."
                 )
         self.signatures.append(signature)
         return True
 
     def count(self, row: int, failed: bool) -> bool:
-        """A row is done; whether it was not before."""
-        new = _add(self.done, row)
-        self.failed += failed and new
-        return new
+        """Note that a row is done, and return whether it was not before."""
+        is_new = _add(self.done, row)
+        self.failed += failed and is_new
+        return is_new
 
     @property
     def is_old(self) -> bool:
@@ -102,7 +102,7 @@ class Manifest:
             if content["format"] != FORMAT or content["version"] != VERSION:
                 raise ValueError
             names = ("job", "input", "signatures", "done", "failed")
-            return cls(**{name: content[name] for name in names}, finished=content.get("finished"))
+            return cls(**{name: content[name] for name in names}, finished=content.get("finished", {}))
         except OSError as error:
             raise InputError(f"{path} cannot be read ({error.strerror}).") from error
         except (ValueError, KeyError, TypeError):
@@ -138,7 +138,7 @@ def _comparable(signature: str) -> dict[str, str]:
 
 
 def _differences(there: Any, here: Any, name: str = "") -> list[str]:
-    """What differs between two values, in a few words each."""
+    """The differences between two values, each in a few words."""
     if isinstance(there, dict) and isinstance(here, dict):
         return [
             words

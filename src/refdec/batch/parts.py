@@ -1,24 +1,25 @@
-"""What is done so far, on disk beside the output: outcomes in append-only files, and a manifest of what made them.
+"""The rows of a run that are done, on disk beside the output: outcomes in files that only grow, and a manifest.
 
 A part holds the outcomes of a range of rows as JSON lines, in the order in which they came. A line that was written
 outlives the process; half a line, at the end of a part, is cut off when the run goes on. Knows rows by number only.
+Who opens the parts holds the lock of the output.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 from refdec.batch.item import Outcome
-from refdec.batch.manifest import Manifest
+from refdec.batch.manifest import NAME, Manifest
 from refdec.errors import InputError
-from refdec.files.growing import GrowingFile, lock
+from refdec.files.growing import GrowingFile
+from refdec.files.whole import write_whole
 
 ROWS = 10_000
 """Of a part. One at a time is held in memory."""
@@ -30,26 +31,26 @@ Entry = dict[str, Any]
 
 
 class Parts:
-    """The directory of a run that is not finished, locked for as long as it is open."""
+    """The directory of a run that is not finished."""
 
-    def __init__(self, home: Path, manifest: Manifest) -> None:
-        """Begin, or go on where a run of the same job stopped; another job is refused."""
+    def __init__(self, home: Path, manifest: Manifest, retry_errors: bool = False) -> None:
+        """Begin, or go on where a run of the same job stopped; another job is refused.
+
+        With `retry_errors`, rows whose outcome is an error count as not done.
+        """
         self.home = home
-        try:
-            home.mkdir(exist_ok=True)
-            self._lock: IO[bytes] = (home / "lock").open("wb")
-        except OSError as error:
-            raise InputError(f"{home} cannot be written ({error.strerror}).") from error
         self._open: dict[int, GrowingFile] = {}
         try:
-            lock(self._lock, home)
-            self.manifest = Manifest.load(home) or manifest
-            self.manifest.check(manifest, home)
-            self._mend()
-            self.manifest.save(home)
-        except BaseException:
-            self._lock.close()
-            raise
+            home.mkdir(exist_ok=True)
+            if not is_begun(home):
+                for number in _numbers(home):
+                    _path(home, number).unlink()
+        except OSError as error:
+            raise InputError(f"{home} cannot be written ({error.strerror}).") from error
+        self.manifest = Manifest.load(home) or manifest
+        self.manifest.check(manifest, home)
+        self._mend(retry_errors)
+        self.manifest.save(home)
 
     def __enter__(self) -> Self:
         return self
@@ -61,7 +62,7 @@ class Parts:
 
     @property
     def done(self) -> Done:
-        """What is done at this moment; what is added later does not change it."""
+        """The rows that are done at this moment; what is added later does not change it."""
         return Done.at(self.home)
 
     def add(self, outcome: Outcome) -> bool:
@@ -69,37 +70,31 @@ class Parts:
         if outcome.signature and self.manifest.made_by(outcome.signature):
             self.manifest.save(self.home)
         number = (outcome.number - 1) // ROWS
-        part = self._open.pop(number, None) or GrowingFile(_path(self.home, number))
+        part = self._open.pop(number, None) or GrowingFile(_path(self.home, number), lock=False)
         self._open[number] = part  # the last one used is the last to be closed
         if len(self._open) > OPEN:
             self._open.pop(next(iter(self._open))).close()
         entry: Entry = {"row": outcome.number, "input": outcome.digest}
         entry |= {"error": outcome.error} if outcome.error else {"cells": outcome.fields}
         part.add(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
-        new = self.manifest.count(outcome.number, bool(outcome.error))
+        is_new = self.manifest.count(outcome.number, bool(outcome.error))
         if self.manifest.is_old:
             self.manifest.save(self.home)
-        return new
+        return is_new
 
     def close(self) -> None:
         for part in self._open.values():
             part.close()
         self._open.clear()
-        if not self._lock.closed:
-            if self.home.exists():
-                self.manifest.save(self.home)
-            self._lock.close()
+        if is_begun(self.home):
+            self.manifest.save(self.home)
 
-    def remove(self) -> None:
-        """Once the output is there. In one step, so that nobody takes what is left of it for a run to go on with."""
-        self.close()
-        discard(self.home)
-
-    def _mend(self) -> None:
-        """Make every part end in a whole line, and count what is there."""
+    def _mend(self, retry_errors: bool) -> None:
+        """Make every part end in a whole line, and count its rows."""
         self.manifest.forget_counts()
         for number in _numbers(self.home):
-            part = GrowingFile(_path(self.home, number))
+            path = _path(self.home, number)
+            part = GrowingFile(path, lock=False)
             try:
                 content = part.content()
                 whole = content.rfind(b"\n") + 1
@@ -107,7 +102,11 @@ class Parts:
                     part.cut(whole)
             finally:
                 part.close()
-            for entry in _entries(_path(self.home, number), content[:whole]):
+            entries = list(_entries(path, content[:whole]))
+            if retry_errors:
+                entries = [entry for entry in entries if "error" not in entry]
+                write_whole(path, "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries))
+            for entry in entries:
                 self.manifest.count(entry["row"], "error" in entry)
 
 
@@ -122,10 +121,11 @@ class Done:
 
     @classmethod
     def at(cls, home: Path) -> Done:
-        return cls(home, {number: _path(home, number).stat().st_size for number in _numbers(home)})
+        numbers = _numbers(home) if is_begun(home) else []
+        return cls(home, {number: _path(home, number).stat().st_size for number in numbers})
 
     def entry(self, row: int) -> Entry | None:
-        """What became of a row; quick for rows that are asked for in their order."""
+        """The outcome of a row; quick for rows that are asked for in their order."""
         number = (row - 1) // ROWS
         if number != self._part:
             self._part, self._entries = number, {}
@@ -133,23 +133,31 @@ class Done:
                 path = _path(self.home, number)
                 with path.open("rb") as file:
                     content = file.read(self.sizes[number])
-                self._entries = {entry["row"]: entry for entry in _entries(path, content)}
+                whole = content[: content.rfind(b"\n") + 1]
+                self._entries = {entry["row"]: entry for entry in _entries(path, whole)}
         return self._entries.get(row)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"home": self.home, "sizes": self.sizes, "_part": -1, "_entries": {}}
 
 
-def discard(home: Path) -> None:
-    """Remove a directory of parts so that no half of it is ever seen under its name."""
-    away = home.with_name(home.name + ".old")
+def is_begun(home: Path) -> bool:
+    """Whether a run has rows here. A directory of parts without a manifest is a remainder that nobody needs."""
+    return (home / NAME).exists()
+
+
+def forget(home: Path) -> None:
+    """Give up the rows of a run, in one step."""
     try:
-        shutil.rmtree(away, ignore_errors=True)
-        if home.exists():
-            os.replace(home, away)
-        shutil.rmtree(away, ignore_errors=True)
+        (home / NAME).unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{home} cannot be removed ({error.strerror}).") from error
+
+
+def discard(home: Path) -> None:
+    """Remove a directory of parts."""
+    forget(home)
+    shutil.rmtree(home, ignore_errors=True)
 
 
 def _path(home: Path, number: int) -> Path:

@@ -1,9 +1,9 @@
-"""The engine of many workers: Ray Data leads items to actors that each hold a pair, on this machine or on a cluster.
+"""The engine of many workers: Ray Data sends items to actors that each hold a pair, on this machine or on a cluster.
 
 One task reads the items, on the machine where the run began, and never far ahead of the workers. On a cluster refdec is
 installed on every node, and models are the pair that comes with it, hub ids, or paths that every node sees. A worker or
-a reader that dies is replaced; no row is lost and none comes twice, because items come the same way whenever they are
-gone through. Knows nothing of files and tasks.
+a reader that dies is replaced; no row is lost and none comes twice, because reading again gives the same items. Knows
+nothing of files and tasks.
 """
 
 from __future__ import annotations
@@ -35,41 +35,46 @@ CPUS = 2
 """Cores of a worker without a GPU: the two models of a pair run side by side."""
 
 WAVE, WAVES = 48, 3
-"""Rows that a GPU computes together, and how many times as many a chunk has, so that it does not run dry."""
+"""Rows that a GPU computes together, and how many such waves a chunk has, so that the GPU always has work."""
 
 CHUNK = 8
 """Rows of a chunk where there is no GPU. Chunks that are under way when a run breaks off are made again."""
 
 STORE = 512 << 20
-"""Bytes of memory in which chunks wait, where Ray is our own."""
+"""Bytes of memory for waiting chunks, where Ray was started for this run."""
 
-PATIENCE = 5.0
-"""Seconds that a cluster may take to answer at all."""
+PATIENCE = 60.0
+"""Seconds that a cluster may take to answer at all; a busy head takes its time."""
 
 GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-"""How a client of Ray begins. The head answers in kind; the dashboard, whose port is soon mistaken for it, does not."""
+"""The first bytes of a client of Ray. The head answers in kind; the dashboard, whose port people may give, does not."""
 
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # what Ray's processes have to say stays in their log files
-    "RAY_DATA_DOWNSTREAM_CAPACITY_OBJECT_STORE_BUDGET_UTIL_THRESHOLD": "0",  # the reader waits however little there is
+    "RAY_DEDUP_LOGS_SKIP_REGEX": ".",  # messages of Ray's processes stay in their log files
+    "RAY_DATA_DOWNSTREAM_CAPACITY_OBJECT_STORE_BUDGET_UTIL_THRESHOLD": "0",  # the reader waits however small items are
+    # On a busy machine, Ray's processes take longer to find each other than Ray waits by itself.
+    "RAY_gcs_server_port_wait_time_s": "300",
+    "RAY_py_gcs_connect_timeout_s": "300",
+    "RAY_worker_register_timeout_seconds": "300",
+    "RAY_raylet_client_connect_timeout_milliseconds": "30000",
 }
-"""What Ray takes from the environment alone, when it is imported."""
+"""Settings that Ray takes from the environment alone, when it is imported."""
 
 Record = TypeVar("Record", Item, Outcome)
 
 
 class Hands(Protocol):
-    """What an actor has of ours: something that makes outcomes of items."""
+    """Makes outcomes of items, inside an actor: a Worker, or a stand-in."""
 
     def outcomes(self, items: Iterable[Item], batch_size: int | None) -> Iterator[Outcome]: ...
 
 
 @contextmanager
 def cluster(address: str | None = None) -> Iterator[Cluster]:
-    """A Ray to work with: our own, on this machine and for this time alone, or that at `auto` or `host:port`.
+    """A Ray to work with: one that is started here for this run, or the one at `auto` or `host:port`.
 
-    Where this process has joined one already, that is it, and it stays.
+    Where this process has joined one already, that one is used, and it stays.
     """
     ray = _import_ray()
     joined = ray.is_initialized()
@@ -86,7 +91,7 @@ def cluster(address: str | None = None) -> Iterator[Cluster]:
 
 
 class Cluster:
-    """Where runs are spread over workers."""
+    """A Ray on which runs are spread over workers."""
 
     def __init__(self, ray: Any, runs: ExitStack, own: bool) -> None:
         self._ray, self._runs, self._own = ray, runs, own
@@ -106,7 +111,7 @@ class Cluster:
         cpus: float | None = None,
         batch_size: int | None = None,
     ) -> Iterator[Outcome]:
-        """What becomes of each item, in the order in which workers are done.
+        """The outcome of each item, in the order in which workers make them.
 
         There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one. A GPU
         computes `batch_size` rows together.
@@ -125,7 +130,7 @@ class Cluster:
         batch_size: int | None = None,
         gpus: bool = True,
     ) -> Iterator[Outcome]:
-        """The same with whatever `make` makes in each actor. `gpus`: whether it could use one."""
+        """The same with the hands that `make` makes in each actor. `gpus`: whether they could use one."""
         for name, value in {"workers": workers, "cpus": cpus, "batch_size": batch_size}.items():
             if value is not None and not value > 0:
                 raise SettingsError(f"{name} is {value}; it must be more than 0.")
@@ -144,7 +149,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """How many workers there are, and what each of them has."""
+    """The number of workers, and the cores and GPUs of each."""
 
     workers: int
     cpus: float
@@ -152,7 +157,7 @@ class Fleet:
 
     @classmethod
     def of(cls, there: Mapping[str, float], workers: int | None, cpus: float | None, gpus: bool, own: bool) -> Fleet:
-        """What a Ray holds. A cluster may grow, so more can be asked of it than is there; not so of this machine."""
+        """The workers for these resources. A cluster may grow, so more workers than it holds may be asked for."""
         cores, cards = there.get("CPU", 0.0), int(there.get("GPU", 0.0)) if gpus else 0
         if cards:
             fleet = cls(workers or cards, cpus or 1, True)
@@ -170,12 +175,12 @@ class Fleet:
         return fleet
 
     def chunk(self, batch_size: int | None) -> int:
-        """How many rows go to a worker at a time."""
+        """The number of rows that go to a worker at a time."""
         return WAVES * (batch_size or WAVE) if self.gpu else batch_size or CHUNK
 
 
 def _worker(job: Job, fleet: Fleet) -> Worker:
-    """On the GPU that Ray gave, the only one that the process sees; otherwise with no more threads than cores."""
+    """A worker on the one GPU that Ray shows to its process, or with no more threads than it has cores."""
     import torch
 
     from refdec.batch.worker import Worker
@@ -187,7 +192,7 @@ def _worker(job: Job, fleet: Fleet) -> Worker:
 
 
 def _import_ray() -> Any:
-    """Ray, told to keep quiet before it says anything."""
+    """Ray, with its messages turned off."""
     if "ray" not in sys.modules:
         for name, value in ENVIRONMENT.items():
             os.environ.setdefault(name, value)
@@ -211,7 +216,7 @@ def _connect(ray: Any, address: str | None) -> None:
     try:
         with _hushed():
             ray.init(**where, log_to_driver=False, logging_level=logging.CRITICAL)
-    except (OSError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Ray raises that itself where it starts too slowly
         reason = str(error).strip().partition("\n")[0]
         if address is None:
             raise ModelError(f"Ray could not be started: {reason}") from error
@@ -219,13 +224,13 @@ def _connect(ray: Any, address: str | None) -> None:
 
 
 def check_address(address: str) -> None:
-    """Refuse at once what Ray would try for minutes."""
+    """Refuse an address at once that Ray would try for minutes."""
     if address == "auto":
         return
     if "://" in address:
         raise SettingsError(
-            f"Through {address} a cluster cannot read the files of this machine. Run this on a machine of the cluster, "
-            "and give auto or the host:port of its head."
+            f"Through {address} a cluster cannot read the files of this machine. Run the command on a machine of the "
+            "cluster, with --address auto or the host:port of its head."
         )
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal():
@@ -238,12 +243,14 @@ def check_address(address: str) -> None:
         reason = getattr(error, "strerror", None) or error
         raise SettingsError(f"No Ray cluster answers at {address} ({reason}). Does its head run there?") from None
     if answer[3:4] != b"\4":
-        raise SettingsError(f"What answers at {address} is no Ray cluster. Its head has another port, usually 6379.")
+        raise SettingsError(
+            f"Another program answers at {address}, not a Ray cluster. The port of its head is usually 6379."
+        )
 
 
 @contextmanager
 def _hushed() -> Iterator[None]:
-    """While Ray starts: its part in C++ writes past Python, and only asks the environment how much, and says so."""
+    """Silence Ray while it starts: its C++ part writes past Python, and takes its log level from the environment."""
     name = "RAY_BACKEND_LOG_LEVEL"
     before = os.environ.get(name)
     os.environ.setdefault(name, "fatal")
@@ -263,10 +270,10 @@ def _hushed() -> Iterator[None]:
 def _chunks(
     ray: Any, make: Callable[[Fleet], Hands], todo: Iterable[Item], fleet: Fleet, batch_size: int | None
 ) -> Generator[Any, None, None]:
-    """Outcomes as they come in, a chunk at a time.
+    """Chunks of outcomes, as they come in.
 
-    A row of the dataset is a chunk. Ray Data would gather small rows to blocks of many megabytes, and give nothing on
-    before; with a row to a block, chunks go to workers and come back by themselves, as large as we made them.
+    A row of the dataset is a chunk. Ray Data would gather small rows into blocks of many megabytes before passing them
+    on; with one row per block, each chunk goes to a worker and comes back by itself.
     """
     context = ray.data.DataContext.get_current().copy()
     context.target_max_block_size = 1
@@ -281,7 +288,7 @@ def _chunks(
             fn_constructor_args=(make, fleet, batch_size),
             batch_size=1,
             batch_format="pyarrow",
-            # One chunk that is worked on, and one that is there when it is done.
+            # One chunk that a worker computes, and one that waits for it.
             compute=ray.data.ActorPoolStrategy(size=fleet.workers, max_tasks_in_flight_per_actor=2),
             num_cpus=fleet.cpus,
             num_gpus=1 if fleet.gpu else None,
@@ -309,7 +316,7 @@ def _source(ray: Any, todo: Iterable[Item], size: int) -> Any:
         supports_distributed_reads = False
 
         def estimate_inmemory_data_size(self) -> None:
-            """It is not known."""
+            """Unknown."""
 
         def get_read_tasks(self, *_: Any, **__: Any) -> list[Any]:
             nothing_known = BlockMetadata(num_rows=None, size_bytes=None, input_files=None, exec_stats=None)
@@ -327,7 +334,7 @@ class _Actor:
         try:
             self._hands = make(fleet)
         except Exception as error:
-            self._problem = error  # raised when there is work: of a constructor, Ray would only hand on the text
+            self._problem = error  # raised with the first chunk: from a constructor, Ray passes on the text only
 
     def __call__(self, chunk: Any) -> Any:
         try:
@@ -339,12 +346,12 @@ class _Actor:
 
 
 class _Raised(Exception):  # noqa: N818
-    """Carries what was raised to the process that waits for it. Ray writes into the message of all others."""
+    """Carries an exception to the driver as it is. Ray adds to the messages of all others."""
 
 
 @contextmanager
 def _plain_errors(ray: Any) -> Iterator[None]:
-    """What went wrong in another process, as if it had been in this one."""
+    """Raise an exception of another process as if it came from this one."""
     try:
         yield
     except (ray.exceptions.RayError, ray.data.exceptions.ExecutionTimeoutError) as error:
@@ -356,11 +363,17 @@ def _plain_errors(ray: Any) -> Iterator[None]:
 
 
 def _pack(kind: type[Record], records: Iterable[Record]) -> Any:
-    """A table of one row, whose cells list a field of all records."""
+    """A table of one row: each cell lists a field of all records."""
     import pyarrow as pa
 
     text = pa.string()
-    types = {"int": pa.int64(), "str": text, "tuple[str, ...]": pa.list_(text), "dict[str, Any]": text}
+    types = {
+        "int": pa.int64(),
+        "bool": pa.bool_(),
+        "str": text,
+        "tuple[str, ...]": pa.list_(text),
+        "dict[str, Any]": text,
+    }
     schema = pa.schema({field.name: pa.list_(types[str(field.type)]) for field in fields(kind)})
     cells: dict[str, list[Any]] = {name: [] for name in schema.names}
     for record in records:

@@ -1,4 +1,4 @@
-"""The items of a table that are still to be done. Whoever goes through them, in whatever process, finds the same."""
+"""The items of a table that are still to be done: the same ones in every process that iterates over them."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from refdec.batch.input_table import InputTable
 from refdec.batch.item import Item
 from refdec.batch.job import Job
 from refdec.batch.parts import Done
-from refdec.batch.table import Table
 from refdec.errors import InputError
 
 
 @dataclass(frozen=True)
 class Todo:
-    """Goes the same way every time, whatever was done since it was made.
+    """Gives the same items every time, whatever was done since it was made.
 
-    A GPU computes rows together, and how they are rounded depends on all of them. So what was begun together is done
-    together again: of `together` rows, either all are still to be done or none.
+    A GPU computes rows together, and how they are rounded depends on all of them. So rows that were begun together are
+    done together again: of each group of `together` rows, either all are still to be done or none.
     """
 
-    table: Table
+    table: InputTable
     job: Job
     done: Done
     together: int = 1
@@ -37,7 +37,7 @@ class Todo:
                 yield from group
 
 
-def changed(table: Table, item: Item) -> InputError:
+def changed(table: InputTable, item: Item) -> InputError:
     return InputError(
         f"{table.path}, line {item.line}: the row is not what it was when this output was begun. Give the table as it "
         "was then, name another output, or begin anew with --no-resume."

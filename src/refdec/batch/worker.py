@@ -1,23 +1,25 @@
-"""A loaded pair that works rows off. Every engine has some; none knows how the others do."""
+"""A worker: holds one loaded pair and computes the rows it is given. Every engine has one or several."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import torch
+
 from refdec.batch.item import Item, Outcome
 from refdec.batch.job import Job
-from refdec.errors import ModelError, RefdecError
+from refdec.errors import ModelError, OutOfMemory, RefdecError
 from refdec.reflect.schedule import run_all
 from refdec.tasks.confidence import check_calibrated
 from refdec.tasks.reflector import Reflector
 from refdec.tasks.signature import signature
 
 IN_A_ROW = 5
-"""Rows one after the other that may fail for a reason that nobody foresaw. Then it is not the rows."""
+"""Rows one after the other that may fail for an unforeseen reason or for lack of memory. Then the run ends."""
 
 
 class Worker:
-    """Rows in, outcomes out, in order and as they are made."""
+    """Items in, outcomes out, in order and as they are made."""
 
     def __init__(self, job: Job, reflector: Reflector | None = None) -> None:
         """Loads the models, unless they are given."""
@@ -30,36 +32,48 @@ class Worker:
         self.signature = signature(job.task, pair, job.settings, job.constraints)
 
     def outcomes(self, items: Iterable[Item], batch_size: int | None = None) -> Iterator[Outcome]:
-        """What becomes of each item. One that cannot be worked on has an error; the others do not notice.
+        """The outcome of each item. An item that cannot be worked on has an error; the others are not affected.
 
         A GPU computes `batch_size` rows together; a CPU takes them one by one, so that digits never depend on it.
         """
         results = run_all(
             self.reflector.pair, (self._outcome(item) for item in items), self.reflector.inputs_at_once(batch_size)
         )
-        unforeseen: list[Outcome] = []
+        held: list[Outcome] = []  # until it is clear whether the rows are at fault, or the machine
         for outcome, problem in results:
             if problem is not None:
-                unforeseen.append(outcome)
-                if len(unforeseen) == IN_A_ROW:
-                    raise ModelError(
+                held.append(outcome)
+                if len(held) == IN_A_ROW:
+                    raise (OutOfMemory if outcome.retry else ModelError)(
                         f"{IN_A_ROW} rows one after the other failed, the last with {outcome.error} This is not due to "
                         "the rows."
                     ) from problem
                 continue
-            yield from unforeseen
-            unforeseen.clear()
+            yield from held
+            held.clear()
             yield outcome
-        yield from unforeseen
+        yield from held
 
     async def _outcome(self, item: Item) -> tuple[Outcome, Exception | None]:
-        """What becomes of an item, and what went wrong in a way that nobody foresaw."""
+        """The outcome of an item, and the error that may be due to the machine instead of the row."""
         if item.error:
             return Outcome.failed(item, item.error), None
         try:
             cells = await self._task.cells(item.texts, self._full)
-        except RefdecError as error:
-            return Outcome.failed(item, str(error)), None
         except Exception as error:
+            if _is_out_of_memory(error):
+                return Outcome.failed(item, _first_line(error) or "Out of memory.", retry=True), error
+            if isinstance(error, RefdecError):
+                return Outcome.failed(item, str(error)), None
             return Outcome.failed(item, f"{type(error).__name__}: {error}."), error
         return Outcome(item.number, item.line, item.digest, cells, signature=self.signature), None
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Torch has no class of its own for the memory of a CPU."""
+    kinds = OutOfMemory, MemoryError, torch.OutOfMemoryError
+    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

@@ -1,7 +1,4 @@
-"""`refdec batch`: a table in, the same table with what a task makes of every row out.
-
-Reads what was asked for, and tells people how it goes; what is done is in `refdec.batch`.
-"""
+"""`refdec batch`: the commands and their options. The work itself is in `refdec.batch`."""
 
 from __future__ import annotations
 
@@ -61,13 +58,16 @@ _file_options = together(
     click.option("--output-format", type=click.Choice(FORMATS), help="of the output [default: by its extension]"),
     click.option("--prefix", default="", metavar="WORD", help="in front of the names of new columns"),
     click.option("--full", is_flag=True, help="add a column with the whole result as JSON: contexts, all candidates"),
-    click.option("--formulas", is_flag=True, help="CSV: leave cells that a spreadsheet would run as they are"),
+    click.option("--formulas", is_flag=True, help="CSV: leave new cells that a spreadsheet would run as they are"),
     click.option("--limit", type=click.IntRange(1), metavar="N", help="only the first N rows"),
-    click.option("--dry-run", is_flag=True, help="try a few rows, and tell what all would cost in time and memory"),
+    click.option(
+        "--dry-run", is_flag=True, help="compute a few rows, and estimate what all would cost in time and memory"
+    ),
     click.option("--strict", is_flag=True, help="stop at the first bad row instead of noting its error"),
     click.option(
         "--resume/--no-resume", default=True, help="go on with an unfinished output [default], or replace what is there"
     ),
+    click.option("--retry-errors", is_flag=True, help="try rows again whose outcome was an error"),
 )
 
 _engine_options = together(
@@ -75,7 +75,9 @@ _engine_options = together(
         "--engine", type=click.Choice(["local", "ray"]), default="local", help="this process [default] or Ray"
     ),
     click.option("--address", help="Ray: of a running cluster, such as auto [default: start one on this machine]"),
-    click.option("--workers", type=click.IntRange(1), help="Ray: how many [default: one a GPU, or as CPU cores allow]"),
+    click.option(
+        "--workers", type=click.IntRange(1), help="Ray: how many [default: one per GPU, or as CPU cores allow]"
+    ),
     click.option("--cpus", type=click.FloatRange(0, min_open=True), help="Ray: CPU cores of a worker [default: 2]"),
     click.option(
         "--batch-size",
@@ -86,7 +88,7 @@ _engine_options = together(
 )
 
 _ranked_options = together(
-    click.option("-n", "--top", type=click.IntRange(1), default=1, show_default=True, help="how many results a row"),
+    click.option("-n", "--top", type=click.IntRange(1), default=1, show_default=True, help="how many results per row"),
     click.option("--novelty", type=float, help="only results of at least this Novelty (0 to 100)"),
 )
 
@@ -104,7 +106,7 @@ def _command(kind: type[FingerprintSettings], help: str, *special: Callable[[Any
 
 
 _FILES = """
-Files are plain text (one text a line), JSON lines, CSV, TSV or Parquet, by their extension, and may be compressed
+Files are plain text (one text per line), JSON lines, CSV, TSV or Parquet, by their extension, and may be compressed
 (.gz, .xz, .bz2, .zst). A single - is standard input or output.
 """
 
@@ -153,7 +155,7 @@ Examples:
   refdec batch rewrite -c document --keep-numbers spans.csv rewritten.csv
 
 A row has a column text with the span in [[ ]], or columns left, span and right. New columns: rewritten (the whole
-text), rewriting, relative, novelty, confidence, note, error.
+text), rewriting, relative, novelty, note, error.
 {_FILES}""",
         _ranked_options,
         constraint_options,
@@ -179,7 +181,7 @@ for command in COMMANDS:
 
 
 def _batch(kind: type[FingerprintSettings], input: str, output: str, options: dict[str, Any]) -> int:
-    """One run of a command, refused before anything is loaded where it cannot be."""
+    """One run of a command. Options that contradict each other are refused before anything is loaded."""
     from refdec.cli.batch_run import to_file, to_standard_output
 
     _refuse_contradictions(input, output, options)
@@ -195,11 +197,15 @@ def _batch(kind: type[FingerprintSettings], input: str, output: str, options: di
 def _refuse_contradictions(input: str, output: str, options: dict[str, Any]) -> None:
     ray = options["engine"] == "ray"
     if input == STANDARD and options["format"] is None:
-        raise InputError("Say what standard input holds: --format text, jsonl, csv or tsv.")
+        raise InputError("The format of standard input is not known. Name it: --format text, jsonl, csv or tsv.")
     if input == STANDARD and options["dry_run"]:
-        raise InputError("Standard input can be read only once, so it cannot be tried. Write it to a file first.")
+        raise InputError(
+            "Standard input can be read only once, so --dry-run needs a file. Write the rows to one first."
+        )
+    if options["retry_errors"] and (output == STANDARD or not options["resume"]):
+        raise InputError("--retry-errors goes on with an output file that is there. Name one, without --no-resume.")
     if output == STANDARD and ray:
-        raise InputError("Ray keeps what is done in files beside the output. Name a file instead of standard output.")
+        raise InputError("Ray keeps finished rows in files beside the output. Name a file instead of standard output.")
     if Path(input).is_file() and Path(output).is_file() and Path(input).samefile(output):
         raise InputError("The input and the output are the same file. Name another output.")
     for name in ("address", "workers", "cpus"):

@@ -1,4 +1,4 @@
-"""One run of `refdec batch`: what was asked for becomes a job, and people are told how it goes."""
+"""One run of `refdec batch`: turns options into a job, and reports how it goes."""
 
 from __future__ import annotations
 
@@ -6,32 +6,28 @@ import itertools
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import click
 
 from refdec.batch import local_engine
 from refdec.batch.estimate import Estimate, estimate
+from refdec.batch.input_table import InputTable
 from refdec.batch.item import Outcome
 from refdec.batch.job import BEST, Job, Models
-from refdec.batch.parts import Done, Parts, discard
-from refdec.batch.run import Output, Summary, begin, finish, finished, work
-from refdec.batch.spool import spool
-from refdec.batch.stream import stream
-from refdec.batch.table import Table
+from refdec.batch.parts import Done, Parts
+from refdec.batch.run import Output, Run, Summary, keep, writing
 from refdec.batch.todo import Todo
 from refdec.batch.worker import Worker
 from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Bar, time_text
 from refdec.cli.selection import wanted
-from refdec.errors import InputError
+from refdec.errors import InputError, OutOfMemory
 from refdec.files import formats
-from refdec.files.columns import Column
 from refdec.files.formats import Look
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.files.whole import check_writable
 from refdec.lm.device import choose_device
 from refdec.settings import FingerprintSettings, ScoreSettings
@@ -41,10 +37,12 @@ from refdec.tasks.reflector import INPUTS_AT_ONCE
 
 STANDARD = "-"
 SHOWN = 3
-"""Bad rows that are told of one by one."""
-
+"""Bad rows that are reported one by one."""
 
 UNITS = (("GB", 1e9), ("MB", 1e6))
+
+Engine = Callable[[Job, Todo, Callable[[], None]], Iterator[Outcome]]
+"""Computes the items of a job; calls the function when it begins to, after the models are loaded."""
 
 
 def to_file(
@@ -55,74 +53,84 @@ def to_file(
     options: dict[str, Any],
     bar: Bar,
 ) -> int:
-    """A table into a file, which is there when it is whole."""
-    output = Output(path, formats.format_of(path, options["output_format"]), (), options["formulas"])
+    """A table into a file, which takes its place when it is complete."""
+    output = Output(path, formats.format_of(path, options["output_format"]), options["formulas"])
     check_writable(path)
-    table = _table(input, output, options)
-    bar.begin("reading the input")
-    look = formats.columns(table.path, table.format, bar.at)
-    rows = look.rows if options["limit"] is None else min(look.rows, options["limit"])
-    if not rows:
-        raise InputError(f"{table.path} has no rows in it. Give a table with some.")
-    if look.first_bad is not None and options["strict"]:
-        raise InputError(f"{table.path}, line {look.first_bad.line}: {look.first_bad.error}")
-    output = replace(output, carried=look.columns)
-    with _engine(options, bar) as (device, engine):
+    read_as = formats.format_of(Path(input), options["format"])
+    with ExitStack() as held:
+        if options["dry_run"]:
+            run = None
+        else:
+            run = held.enter_context(Run(output, resume=options["resume"], retry_errors=options["retry_errors"]))
+        source = run.spool(_piped()) if run is not None and input == STANDARD else Path(input)
+        table = InputTable.at(source, read_as, options["limit"])
+        bar.begin("reading the input")
+        look = formats.columns(table.path, table.format, bar.at)
+        rows = look.rows if options["limit"] is None else min(look.rows, options["limit"])
+        if not rows:
+            raise InputError(f"{table.path} has no rows. Give a table with at least one.")
+        if look.first_bad is not None and options["strict"]:
+            raise InputError(f"{table.path}, line {look.first_bad.line}: {look.first_bad.error}")
+        device, engine = held.enter_context(_engine(options, bar))
         job = _job(kind, known, look.columns, options, device)
         job.table(look.columns)  # refused before anything is made
-        if options["dry_run"]:
+        if run is None:
             _tell_cost(table, job, output, look, rows, options, bar)
             return 0
-        made = finished(table, job, output) if options["resume"] else None
-        if made is not None:
-            bar.tell(f"{path} is finished already: {_counted(made)}.")
+        parts = run.begin(table, job)
+        if isinstance(parts, Summary):
+            bar.tell(f"{path} is finished already: {_counted(parts)}.")
             return 0
-        with begin(table, job, output, options["resume"]) as parts:
-            together = (options["batch_size"] or INPUTS_AT_ONCE) if device == "cuda" else 1
-            made = _make(table, job, output, parts, engine, rows, together, options, bar)
-    bar.tell(f"{path}: {_counted(made)}. What made them is in {output.manifest.name}.")
-    if made.guarded:
+        together = (options["batch_size"] or INPUTS_AT_ONCE) if device == "cuda" else 1
+        with parts, _kept(parts, rows, bar):
+            _compute(table, job, parts, engine, rows, together, options["strict"], bar)
+            bar.begin("writing the output")
+            summary = run.finish(table, job, parts, look.columns)
+    bar.tell(f"{path}: {_counted(summary)}. What made them is in {output.manifest.name}.")
+    if summary.guarded:
+        cells, they = (
+            ("cell begins", "it for a formula") if summary.guarded == 1 else ("cells begin", "them for formulas")
+        )
         bar.tell(
-            f"{made.guarded:,} cells begin with ' so that no spreadsheet takes them for formulas. --formulas leaves "
-            "them as they are."
+            f"{summary.guarded:,} new {cells} with ' so that no spreadsheet takes {they}. --formulas leaves new cells "
+            "as they are."
         )
     return 0
 
 
-def _make(
-    table: Table,
-    job: Job,
-    output: Output,
-    parts: Parts,
-    engine: Callable[[Job, Todo], Iterator[Outcome]],
-    rows: int,
-    together: int,
-    options: dict[str, Any],
-    bar: Bar,
-) -> Summary:
-    """The rows that are not done yet, and then the output; where that ends early, people are told what is kept."""
+@contextmanager
+def _kept(parts: Parts, rows: int, bar: Bar) -> Iterator[None]:
+    """Where a run ends early, people are told what is kept."""
+    try:
+        yield
+    except (Exception, KeyboardInterrupt):
+        done = f"{parts.manifest.rows:,} of {rows:,} rows are done and kept in {parts.home}"
+        bar.tell(f"{done}. The same command goes on.")
+        raise
+
+
+def _compute(
+    table: InputTable, job: Job, parts: Parts, engine: Engine, rows: int, together: int, strict: bool, bar: Bar
+) -> None:
+    """Compute the rows that are not done yet. Those that ran out of memory are left for another time."""
     manifest = parts.manifest
     if manifest.rows:
         bar.tell(f"going on: {manifest.rows:,} of {rows:,} rows are done.")
-    seen, told = itertools.count(), itertools.count()
+    errors = itertools.count()
+
+    def begin() -> None:
+        bar.begin("rows", manifest.rows, rows, manifest.failed)
 
     def watch(outcome: Outcome) -> None:
-        if next(seen):
-            bar.row(bool(outcome.error))
-        else:  # the rate is that of the rows, not of the models' loading
-            bar.begin("rows", manifest.rows, rows, manifest.failed)
-        if outcome.error and next(told) < SHOWN:
+        bar.row(bool(outcome.error))
+        if outcome.error and next(errors) < SHOWN:
             bar.tell(f"{table.path}, line {outcome.line}: {outcome.error}")
 
-    try:
-        bar.begin("loading the models")
-        todo = Todo(table, job, parts.done, together)
-        work(todo, engine(job, todo), parts, watch, options["strict"])
-        bar.begin("writing the output")
-        return finish(table, job, output, parts)
-    except (Exception, KeyboardInterrupt):
-        bar.tell(f"{manifest.rows:,} of {rows:,} rows are done and kept in {parts.home}. The same command goes on.")
-        raise
+    begin()
+    todo = Todo(table, job, parts.done, together)
+    retries = keep(table, engine(job, todo, begin), parts, watch, strict)
+    if retries:
+        raise OutOfMemory(f"{retries:,} of {rows:,} rows ran out of memory. The same command tries them again.")
 
 
 def to_standard_output(
@@ -133,25 +141,31 @@ def to_standard_output(
     written_as = options["output_format"] or read_as
     rows, columns = _opened(input, read_as, written_as)
     job = _job(kind, known, columns, options, choose_device(options["device"]).type)
-    best = job.prefix + job.kind.best
+    retries = 0
     with formats.writer(
-        sys.stdout.buffer, written_as, job.table(columns), formulas=options["formulas"], best=best
+        sys.stdout.buffer, written_as, job.table(columns), **writing(job, options["formulas"])
     ) as writer:
         bar.begin("loading the models")
         worker = Worker(job)
         bar.begin("rows")
-        for row, outcome in stream(worker, job, itertools.islice(rows, options["limit"]), options["batch_size"]):
+        limited = itertools.islice(rows, options["limit"])
+        for row, outcome in local_engine.stream(worker, job, limited, options["batch_size"]):
             if outcome.error and options["strict"]:
                 raise InputError(f"{input}, line {outcome.line}: {outcome.error}")
             writer.write(row.fields | job.cells(outcome.fields, outcome.error))
             writer.flush()
             bar.row(bool(outcome.error))
+            retries += outcome.retry
+    if retries:
+        raise OutOfMemory(
+            f"{retries:,} rows ran out of memory; the column {job.prefix}error says which. Try them again."
+        )
     return 0
 
 
 @contextmanager
-def _engine(options: dict[str, Any], bar: Bar) -> Iterator[tuple[str, Callable[[Job, Todo], Iterator[Outcome]]]]:
-    """Where rows are worked on: what kind of device that is, and who does it."""
+def _engine(options: dict[str, Any], bar: Bar) -> Iterator[tuple[str, Engine]]:
+    """The kind of device that rows are computed on, and the engine that does it."""
     if options["engine"] == "ray" and not options["dry_run"]:
         from refdec.batch import ray_engine
 
@@ -159,35 +173,38 @@ def _engine(options: dict[str, Any], bar: Bar) -> Iterator[tuple[str, Callable[[
         with ray_engine.cluster(options["address"]) as cluster:
             sizes = {name: options[name] for name in ("workers", "cpus", "batch_size")}
             named = (options["device"] or cluster.device).partition(":")[0]
-            yield named, lambda job, todo: cluster.outcomes(job, todo, **sizes)
-    else:
-        device = choose_device(options["device"]).type
-        yield device, lambda job, todo: local_engine.outcomes(todo, lambda: Worker(job), options["batch_size"])
+            yield named, lambda job, todo, _: cluster.outcomes(job, todo, **sizes)
+        return
+
+    def compute(job: Job, todo: Todo, begin: Callable[[], None]) -> Iterator[Outcome]:
+        def load() -> Worker:
+            bar.begin("loading the models")
+            worker = Worker(job)
+            begin()
+            return worker
+
+        return local_engine.outcomes(todo, load, options["batch_size"])
+
+    yield choose_device(options["device"]).type, compute
 
 
-def _table(input: str, output: Output, options: dict[str, Any]) -> Table:
-    """The input as a file; standard input is kept in one."""
-    read_as = formats.format_of(Path(input), options["format"])
-    if input != STANDARD:
-        return Table.at(Path(input), read_as, options["limit"])
-    if not options["resume"]:
-        discard(output.parts)
-    piped = sys.stdin is not None and not sys.stdin.isatty()
-    return Table.at(spool(sys.stdin.buffer if piped else None, output.parts), read_as, options["limit"])
+def _piped() -> BinaryIO | None:
+    """Standard input, unless it is a terminal."""
+    return None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer
 
 
 def _opened(input: str, read_as: str, written_as: str) -> tuple[Iterable[Row], tuple[Column, ...]]:
-    """The rows of a table, and its columns: of standard input, which cannot be read twice, those of its first row."""
+    """The rows and the columns of a table. Standard input cannot be read twice: its first row tells the columns."""
     if input != STANDARD:
         return formats.read(Path(input), read_as), formats.columns(Path(input), read_as).columns
     rows = formats.read(sys.stdin.buffer, read_as)
     first = next(rows, None)
     if first is None:
-        raise InputError("There was no text to work on: standard input is empty.")
+        raise InputError("There is no text to work on: standard input is empty.")
     if read_as == "jsonl" and written_as not in ("jsonl", "text"):
         raise InputError(
-            f"The columns of JSON lines are known when all are read, and {written_as} needs them at its beginning. "
-            "Write to a file, or --output-format jsonl."
+            f"The columns of JSON lines are known at their end, and {written_as} needs them at its beginning. Name an "
+            "output file, or give --output-format jsonl."
         )
     return itertools.chain([first], rows), tuple(Column(name, "json") for name in first.fields)
 
@@ -218,42 +235,44 @@ def _job(
 
 
 def _everywhere(name: str | None) -> str | None:
-    """The name of a model as a process in another directory finds it, too."""
-    found = None if name is None else Path(name).expanduser()
-    return name if found is None or not found.is_dir() else str(found.resolve())
+    """The name of a model; of a directory the whole path, so that processes in other directories can load it."""
+    path = None if name is None else Path(name).expanduser()
+    return name if path is None or not path.is_dir() else str(path.resolve())
 
 
 def _tell_cost(
-    table: Table, job: Job, output: Output, look: Look, rows: int, options: dict[str, Any], bar: Bar
+    table: InputTable, job: Job, output: Output, look: Look, rows: int, options: dict[str, Any], bar: Bar
 ) -> None:
-    """What was found and measured, on standard output."""
-    bar.begin("trying a few rows")
-    found = estimate(job, Todo(table, job, Done.at(output.parts)), rows, options["batch_size"])
+    """Print what the table holds, and what its rows would cost."""
+    bar.begin("computing a few rows")
+    done = Done.at(output.parts) if options["resume"] else Done(output.parts, {})
+    costs = estimate(job, Todo(table, job, done), rows, options["batch_size"])
     bar.begin("")
     lines = [
         ("input", f"{table.path}: {look.rows:,} rows ({table.format}), columns {', '.join(_names(look.columns))}"),
         ("texts", f"in {', '.join(job.columns)}"),
     ]
     if look.first_bad is not None:
-        what = f"the first on line {look.first_bad.line}: {look.first_bad.error}"
-        lines.append(("bad", f"{look.bad:,} rows, {what}"))
+        first = f"the first on line {look.first_bad.line}: {look.first_bad.error}"
+        lines.append(("bad", f"{look.bad:,} row{'s' * (look.bad > 1)}, {first}"))
     lines.append(("output", f"{output.path} ({output.format}), new columns {', '.join(_names(job.table(())))}"))
-    lines += [("cost", "nothing: there is no row to work on")] if found is None else _costs(found, output)
+    lines += [("cost", "nothing: there is no row to work on")] if costs is None else _costs(costs, output)
     for name, words in lines:
         click.echo(f"{name:8} {words}")
 
 
-def _costs(found: Estimate, output: Output) -> list[tuple[str, str]]:
-    gpu = f", and {_size(found.gpu_memory)} of the GPU" if found.gpu_memory else ""
-    spread = f", give or take {time_text(found.todo * found.uncertain)}" if found.uncertain else ""
-    needed = _size(2 * found.todo * found.row_bytes)
+def _costs(costs: Estimate, output: Output) -> list[tuple[str, str]]:
+    gpu = f", and {_size(costs.gpu_memory)} of the GPU" if costs.gpu_memory else ""
+    spread = f", give or take {time_text(costs.todo * costs.uncertain)}" if costs.uncertain else ""
+    measured = f"{costs.measured} row{'s' * (costs.measured > 1)} measured"
+    needed = _size(2 * costs.todo * costs.row_bytes)
     free = _size(shutil.disk_usage(output.path.resolve().parent).free)
     return [
-        ("to do", f"{found.todo:,} rows"),
-        ("time", f"about {time_text(found.seconds)}{spread}: {found.each:.3g} s a row, {found.measured} rows measured"),
-        ("memory", f"{_size(found.memory)}{gpu}"),
-        ("disk", f"about {needed} with what is kept meanwhile; {free} are free"),
-        ("made by", found.signature),
+        ("to do", f"{costs.todo:,} rows"),
+        ("time", f"about {time_text(costs.seconds)}{spread}: {costs.each:.3g} s per row, {measured}"),
+        ("memory", f"{_size(costs.memory)}{gpu}"),
+        ("disk", f"about {needed} with the parts; {free} are free"),
+        ("made by", costs.signature),
     ]
 
 
@@ -266,5 +285,6 @@ def _size(count: float) -> str:
     return f"{count / size:,.3g} {unit}"
 
 
-def _counted(made: Summary) -> str:
-    return f"{made.rows:,} rows" + (f", {made.failed:,} of them failed, their error says why" if made.failed else "")
+def _counted(summary: Summary) -> str:
+    failed = f", {summary.failed:,} of them failed, their error says why" if summary.failed else ""
+    return f"{summary.rows:,} rows{failed}"

@@ -1,21 +1,20 @@
 """Cells with commas or tabs between them, after a line with the names of the columns. All cells are text.
 
-Knows what a spreadsheet would take for a formula, and makes it a text.
+Knows what a spreadsheet would run as a formula, and makes that a text in the columns that refdec fills.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from refdec.errors import InputError
-from refdec.files.columns import Column
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.files.source import Source, broken, lines, name_of
 from refdec.files.values import text_of
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
 COMMA, TAB = ",", "\t"
 LONGEST = 1 << 27  # characters of a cell: so a quote that never closes does not take in a whole large file
@@ -25,7 +24,7 @@ NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def table(source: Source, delimiter: str) -> tuple[list[str], Iterator[Row]]:
-    """The names of the columns, and the rows below them. Blank lines are no rows."""
+    """The names of the columns, and the rows below them. Blank lines are skipped."""
     records = _records(source, delimiter)
     for line, cells in records:
         names = [_checked(source, line, place, cell, cells) for place, cell in enumerate(cells, start=1)]
@@ -37,29 +36,30 @@ def read(source: Source, delimiter: str) -> Iterator[Row]:
     yield from table(source, delimiter)[1]
 
 
-class CsvWriter(Writer):
-    """A line of names, then one record a row. A text that a spreadsheet would run gets a ' in front."""
+class CsvWriter(TableWriter):
+    """A line of names, then one record per row. In `guard` columns, a text that a spreadsheet would run gets a '."""
 
-    def __init__(self, sink: Sink, columns: Sequence[Column], delimiter: str, formulas: bool) -> None:
+    def __init__(self, sink: Sink, columns: Sequence[Column], delimiter: str, guard: Collection[str]) -> None:
         super().__init__(sink)
         self._names = [column.name for column in columns]
-        self._formulas = formulas  # are left as they are
+        self._guard = guard
         self._cells = csv.writer(_Encoding(self._stream), delimiter=delimiter, lineterminator="\r\n")
-        self._cells.writerow([self._cell(name) for name in self._names])
+        self._cells.writerow([self._cell(name, name) for name in self._names])
 
     def write(self, fields: Mapping[str, Any]) -> None:
-        self._cells.writerow([self._cell(fields.get(name)) for name in self._names])
+        self._cells.writerow([self._cell(name, fields.get(name)) for name in self._names])
 
-    def _cell(self, value: Any) -> str:
+    def _cell(self, name: str, value: Any) -> str:
         text = text_of(value)
-        if self._formulas or not text.startswith(FORMULA) or isinstance(value, int | float) or NUMBER.fullmatch(text):
+        is_number = isinstance(value, int | float) or NUMBER.fullmatch(text)
+        if name not in self._guard or not text.startswith(FORMULA) or is_number:
             return text
         self.guarded += 1
         return f"'{text}"
 
 
 class _Encoding:
-    """Takes text for a stream of bytes."""
+    """Writes text to a stream of bytes."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -69,7 +69,7 @@ class _Encoding:
 
 
 def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each record, and the line on which it begins; bytes that are no UTF-8 are lone surrogates in it."""
+    """The cells of each record, and the line on which it begins. Bytes that are not UTF-8 become lone surrogates."""
     csv.field_size_limit(max(csv.field_size_limit(), LONGEST))
     pending: list[str] = []  # lines of the record that is being read
 
@@ -105,7 +105,7 @@ def _rows(names: list[str], records: Iterator[tuple[int, list[str]]]) -> Iterato
 
 
 def _checked(source: Source, line: int, place: int, name: str, names: list[str]) -> str:
-    """A name in the header, if it is one."""
+    """A name of the header, unless it is bad."""
     if not name.strip():
         raise broken(source, line, f"name {place} in the header is empty. Give every column a name.")
     if not _is_utf8(name):
@@ -116,7 +116,7 @@ def _checked(source: Source, line: int, place: int, name: str, names: list[str])
 
 
 def _torn(source: Source, first: int, last: int, record: str, delimiter: str, error: csv.Error) -> InputError:
-    """What is wrong with a record that begins and ends on these lines, so that nothing after it can be trusted."""
+    """The error of a record on these lines, after which nothing can be trusted."""
     if "expected after" in str(error):
         what = "text follows the closing quote of a cell. Put the cell in quotes, and each quote in it twice."
         return broken(source, last, what)
@@ -130,7 +130,7 @@ def _torn(source: Source, first: int, last: int, record: str, delimiter: str, er
 
 
 def _open_quote(record: str, delimiter: str) -> int:
-    """Where the last cell begins of a record that does not end."""
+    """The place where the last cell begins in a record that does not end."""
     place = 0
     while True:
         quoted = QUOTED.match(record, place)

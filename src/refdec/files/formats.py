@@ -1,23 +1,21 @@
-"""The formats of tables: which there are, what a file's name says, and reading and writing each of them in a stream.
+"""The formats of tables: their names and endings, and reading and writing each of them as a stream.
 
-A row that is none is given with what is wrong with it, and reading goes on; a file that cannot be trusted any further
-is refused with its name and the place. Knows nothing of tasks, nor of what a column is for.
+A bad row is given with its error, and reading goes on; a file that cannot be read any further is refused with its name
+and the place. Knows nothing of tasks, nor of what a column is for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from refdec.errors import InputError
 from refdec.files import csv_format, jsonl_format, parquet_format, text_format
-from refdec.files.columns import Column
-from refdec.files.kinds import Kinds
 from refdec.files.packed import PACKED, is_packed
-from refdec.files.row import Row
+from refdec.files.row import Column, ColumnKinds, Row
 from refdec.files.source import Source
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 from refdec.settings import did_you_mean
 
 ENDINGS = {
@@ -29,12 +27,12 @@ ENDINGS = {
 }
 FORMATS: tuple[str, ...] = tuple(ENDINGS)
 DELIMITERS = {"csv": csv_format.COMMA, "tsv": csv_format.TAB}
-STEP = 10_000  # rows between two times that a caller is told how far it is
+STEP = 10_000  # rows between two reports of progress
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What is in a table."""
+    """The rows and columns of a table."""
 
     rows: int  # bad ones too
     bad: int
@@ -43,17 +41,17 @@ class Look:
 
 
 def format_of(path: Path, given: str | None) -> str:
-    """The format of a file: as given, else by what its name ends in, compressed or not."""
+    """The format of a file: the given one, or that of the ending of its name, compressed or not."""
     if given is not None and given not in FORMATS:
         raise InputError(f"There is no format {given!r}{did_you_mean(given, FORMATS)}. Formats: {', '.join(FORMATS)}.")
-    found = given or _by_name(path)
-    if found == "parquet" and is_packed(path):
+    name = given or _by_name(path)
+    if name == "parquet" and is_packed(path):
         raise InputError(f"{path} is compressed as a whole, and Parquet is compressed inside. Leave out {path.suffix}.")
-    return found
+    return name
 
 
 def read(source: Source, format: str) -> Iterator[Row]:
-    """The rows of a file or of a stream, one after the other; it is opened when the first is asked for."""
+    """The rows of a file or of a stream, one after the other. The file is opened with the first row."""
     match format:
         case "text":
             return text_format.read(source)
@@ -65,12 +63,12 @@ def read(source: Source, format: str) -> Iterator[Row]:
 
 
 def columns(source: Source, format: str, step: Callable[[int], None] = lambda _: None) -> Look:
-    """What is in a table, read once from end to end; of Parquet only what it says about itself."""
+    """The rows and columns of a table, which is read once from end to end; of Parquet only its metadata is read."""
     if format == "parquet":
-        rows, found = parquet_format.columns(source)
-        return Look(rows, 0, None, found)
+        rows, typed = parquet_format.columns(source)
+        return Look(rows, 0, None, typed)
     names, table = _table(source, format)
-    kinds = Kinds(names)
+    kinds = ColumnKinds(names)
     rows = bad = 0
     first_bad = None
     for row in table:
@@ -85,7 +83,7 @@ def columns(source: Source, format: str, step: Callable[[int], None] = lambda _:
 
 
 def _table(source: Source, format: str) -> tuple[Sequence[str], Iterator[Row]]:
-    """The columns that are there even where there are no rows, and the rows."""
+    """The columns that a table has even without rows, and the rows."""
     match format:
         case "text":
             return [text_format.COLUMN], text_format.read(source)
@@ -94,10 +92,12 @@ def _table(source: Source, format: str) -> tuple[Sequence[str], Iterator[Row]]:
     return csv_format.table(source, DELIMITERS[format])
 
 
-def writer(sink: Sink, format: str, columns: Sequence[Column], *, formulas: bool = False, best: str = "") -> Writer:
-    """Writes rows with these columns to a file or to a stream.
+def writer(
+    sink: Sink, format: str, columns: Sequence[Column], *, guard: Collection[str] = (), best: str = ""
+) -> TableWriter:
+    """A writer of rows with these columns to a file or to a stream.
 
-    Text has one column only, the `best`. With `formulas`, cells of CSV and TSV that a spreadsheet would run stay so.
+    Text has one column only, the `best`. In `guard` columns of CSV and TSV, no cell is one that a spreadsheet runs.
     """
     match format:
         case "text":
@@ -106,18 +106,18 @@ def writer(sink: Sink, format: str, columns: Sequence[Column], *, formulas: bool
             return jsonl_format.JsonlWriter(sink, columns)
         case "parquet":
             return parquet_format.ParquetWriter(sink, columns)
-    return csv_format.CsvWriter(sink, columns, DELIMITERS[format], formulas)
+    return csv_format.CsvWriter(sink, columns, DELIMITERS[format], guard)
 
 
 def _by_name(path: Path) -> str:
-    """The format that a file's name says it has."""
+    """The format of a file by the ending of its name."""
     plain = path.with_suffix("") if is_packed(path) else path
     ending = plain.suffix.lower()
-    known = {ending: name for name, endings in ENDINGS.items() for ending in endings}
-    if ending in known:
-        return known[ending]
-    found = f"ends in {ending!r}{did_you_mean(ending, known)}" if ending else "has no ending"
+    by_ending = {ending: name for name, endings in ENDINGS.items() for ending in endings}
+    if ending in by_ending:
+        return by_ending[ending]
+    problem = f"ends in {ending!r}{did_you_mean(ending, by_ending)}" if ending else "has no ending"
     raise InputError(
-        f"The format of {path} is not known: its name {found}. Names end in {', '.join(known)}, compressed also in "
-        f"{', '.join(PACKED)}. Or say which format it has: {', '.join(FORMATS)}."
+        f"The format of {path} is not known: its name {problem}. Names end in {', '.join(by_ending)}, compressed also "
+        f"in {', '.join(PACKED)}. Or say which format it has: {', '.join(FORMATS)}."
     )

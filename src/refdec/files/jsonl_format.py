@@ -1,4 +1,4 @@
-"""JSON lines: one object a line, its fields are the columns."""
+"""JSON lines: one object per line, whose fields are the columns."""
 
 from __future__ import annotations
 
@@ -8,20 +8,19 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from refdec.files.columns import Column
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.files.source import Source, lines
 from refdec.files.text_format import not_utf8
 from refdec.files.values import HALF, json_bytes
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
-LEVELS = 100  # of objects and lists in each other: far beyond any table, far from what Python refuses
+LEVELS = 100  # of nesting: far more than tables have, far less than Python refuses
 SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 TOO_DEEP = f"It is nested too deeply (more than {LEVELS} levels)."
 
 
 def read(source: Source) -> Iterator[Row]:
-    """Every line that is not blank is a row; of a field that stands there twice, the last counts."""
+    """Every line that is not blank is a row. Of a field that it has twice, the last counts."""
     number = 0
     for line, content in lines(source):
         if not content.isspace():
@@ -29,8 +28,8 @@ def read(source: Source) -> Iterator[Row]:
             yield _row(number, line, content)
 
 
-class JsonlWriter(Writer):
-    """One object a line, with every column in it."""
+class JsonlWriter(TableWriter):
+    """One object per line, with every column."""
 
     def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:
         super().__init__(sink)
@@ -48,7 +47,7 @@ def _row(number: int, line: int, content: bytes) -> Row:
     except json.JSONDecodeError as error:
         what = error.msg.removesuffix(" at")
         return Row(number, line, {}, f"It is not JSON ({what} at character {error.pos + 1:,}).")
-    except ValueError as error:  # a number that is none; what Python advises to do about it is left out
+    except ValueError as error:  # NaN, or a number with too many digits, on which Python adds advice after a semicolon
         what = str(error).partition(";")[0]
         return Row(number, line, {}, f"It is not JSON ({what}).")
     except RecursionError:
@@ -62,20 +61,20 @@ def _row(number: int, line: int, content: bytes) -> Row:
 
 
 def _is_halved(value: Any) -> bool:
-    """Whether an escape in it made half of a surrogate pair."""
+    """Whether an escape in a value stands for half of a surrogate pair."""
     return HALF.search(json.dumps(value, ensure_ascii=False)) is not None
 
 
 def _without_halves(row: Row) -> Row:
-    """What is left of a row."""
+    """A row without the fields that have such a half."""
     halved = [name for name, value in row.fields.items() if _is_halved([name, value])]
     fields = {name: value for name, value in row.fields.items() if name not in halved}
     name = HALF.sub("\ufffd", halved[0])
-    return Row(row.number, row.line, fields, f'"{name}" has a character in it that is none (half of a surrogate pair).')
+    return Row(row.number, row.line, fields, f'"{name}" has half of a surrogate pair, which is not a character.')
 
 
 def _levels(fields: Any) -> int:
-    """How deep objects and lists lie in each other, as far as it matters."""
+    """The depth of nested objects and lists, counted as far as LEVELS."""
     level, inside = 0, [fields]
     while inside and level <= LEVELS:
         level += 1

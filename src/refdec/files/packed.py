@@ -1,6 +1,6 @@
-"""Compressed files, read and written as streams; what a file's name ends in says how.
+"""Compressed files, read and written as streams; the ending of a file's name tells the kind.
 
-What is read is whole or refused: unlike the standard library's readers, which take damage after the first of several
+A damaged file is always refused, unlike by the standard library's readers, which take damage after the first of several
 joined streams for padding. What is written depends on the content alone. Knows nothing of what is in a file.
 """
 
@@ -23,7 +23,7 @@ BUFFER = 1 << 16
 
 
 class DamagedError(InputError):
-    """A compressed file breaks off, or is not what its name says."""
+    """A compressed file is damaged, cut off, or not of the kind that its name says."""
 
 
 class Compressor(Protocol):
@@ -47,7 +47,7 @@ def is_packed(path: Path) -> bool:
 
 
 def open_packed(path: Path) -> BinaryIO:
-    """The content of a file. Reading it raises DamagedError where it breaks off."""
+    """The content of a file. Reading it raises DamagedError where the file is damaged or cut off."""
     if not is_packed(path):
         return path.open("rb")
     make, refusal = _decompressor(path)
@@ -55,7 +55,7 @@ def open_packed(path: Path) -> BinaryIO:
 
 
 def open_packing(path: Path) -> BinaryIO:
-    """A file to write content to. It is whole once it is closed; flushing it passes on whole blocks only."""
+    """A file to write content to. It is whole once it is closed; flushing passes on whole blocks only."""
     if not is_packed(path):
         return path.open("wb")
     return cast("BinaryIO", io.BufferedWriter(_Packing(path, _compressor(path)), BUFFER))
@@ -69,7 +69,7 @@ class _Unpacking(io.RawIOBase):
         self._make = make
         self._refusal = refusal
         self._stream: Decompressor | None = make()  # none once it has ended
-        self._rest = b""  # what was read of the file beyond the end of a stream
+        self._rest = b""  # bytes that were read beyond the end of a stream
         self._ready = memoryview(b"")
         self._file = path.open("rb")
 
@@ -90,7 +90,7 @@ class _Unpacking(io.RawIOBase):
         super().close()
 
     def _unpack(self) -> bool:
-        """Take the next piece of the file, as long as there is one."""
+        """Unpack the next piece of the file; whether there was one."""
         piece = self._rest or self._file.read(PIECE)
         self._rest = b""
         if not piece:
@@ -144,7 +144,7 @@ class _Packing(io.RawIOBase):
 
 
 def _decompressor(path: Path) -> tuple[Callable[[], Decompressor], type[Exception]]:
-    """What makes a decompressor of one stream, and what that one raises."""
+    """A function that makes the decompressor of one stream, and the exception of that decompressor."""
     match path.suffix.lower():
         case ".gz":
             return lambda: zlib.decompressobj(GZIP), zlib.error

@@ -1,6 +1,6 @@
-"""Parquet, a few rows at a time. Columns that are carried keep their types, to the nanosecond.
+"""Parquet, a few rows at a time. Columns of the input keep their types, to the nanosecond.
 
-Knows what pyarrow raises, and says it with the file and the place. Its package is needed only here.
+Errors of pyarrow are raised with the file and the place. The package is needed only here.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO
 
 from refdec.errors import InputError, ModelError
-from refdec.files.columns import Column
-from refdec.files.row import Row
+from refdec.files.row import Column, Row
 from refdec.files.source import Source, name_of, opened, unreadable
 from refdec.files.values import json_bytes, text_of
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
 BATCH = 256  # rows that are read at a time
 BUFFER = 1 << 20  # bytes of a column that are read at a time
@@ -37,12 +36,12 @@ def read(source: Source) -> Iterator[Row]:
 def columns(source: Source) -> tuple[int, tuple[Column, ...]]:
     """The number of rows, and the columns with their types."""
     with _file(source) as file:
-        found = tuple(Column(field.name, _kind(field.type), field.type) for field in file.schema_arrow)
-        return file.metadata.num_rows, found
+        columns = tuple(Column(field.name, _kind(field.type), field.type) for field in file.schema_arrow)
+        return file.metadata.num_rows, columns
 
 
-class ParquetWriter(Writer):
-    """Row groups of bounded size. Nobody can read a part of the file, so that flushing it does nothing."""
+class ParquetWriter(TableWriter):
+    """Writes row groups of bounded size. Nobody can read half of such a file, so flushing does nothing."""
 
     def __init__(self, sink: Sink, columns: Sequence[Column]) -> None:
         pa, parquet = _packages("Writing Parquet")
@@ -73,7 +72,7 @@ class ParquetWriter(Writer):
                 self._write_group()
             self._file.close()
         finally:
-            self._file.is_open = False  # or it tries again when it is forgotten
+            self._file.is_open = False  # else pyarrow tries again when the object is freed
             super().close()
 
     def _write_group(self) -> None:
@@ -83,7 +82,7 @@ class ParquetWriter(Writer):
         self._file.write_table(self._pa.Table.from_arrays(arrays, schema=self._schema))
 
     def _array(self, cells: list[Any], type: Any) -> Any:
-        """The cells of a column; what is not of its type is null."""
+        """The cells of a column; a cell of another type is null."""
         try:
             return self._pa.array(cells, type)
         except (ValueError, TypeError, OverflowError, self._pa.ArrowException):
@@ -138,7 +137,7 @@ def _check_names(source: Source, names: list[str]) -> None:
 
 
 def _batches(source: Source, file: Any, group: int, number: int) -> Iterator[Any]:
-    """The rows of a row group, the first of which comes after row `number` of the file."""
+    """The rows of a row group, which begins after row `number` of the file."""
     pa, _ = _packages(f"Reading {name_of(source)}")
     batches = file.iter_batches(BATCH, row_groups=[group], use_threads=False)
     while True:
@@ -173,14 +172,14 @@ def _rows(number: int, batch: Any) -> Iterator[Row]:
 
 
 def _cells(array: Any) -> list[Any]:
-    """Python's values, and Arrow's own where Python has none that are exact."""
+    """Python's values, and Arrow's own where Python has no exact ones."""
     if not _is_exact(array.type):
         return [cell if cell.is_valid else None for cell in array]
     try:
-        found: list[Any] = array.to_pylist()
+        cells: list[Any] = array.to_pylist()
     except UnicodeDecodeError:
         return [_cell(cell) for cell in array]
-    return found
+    return cells
 
 
 def _cell(scalar: Any) -> Any:
@@ -191,7 +190,7 @@ def _cell(scalar: Any) -> Any:
 
 
 def _is_exact(type: Any) -> bool:
-    """Whether Python has all values of a type: not so for nanoseconds, far years, and types that others made."""
+    """Whether Python has all values of a type: not for nanoseconds, far years, and extension types."""
     import pyarrow as pa
 
     if pa.types.is_dictionary(type):
@@ -220,14 +219,14 @@ def _type(pa: Any, kind: str) -> Any:
 
 
 def _as_text(kind: str, value: Any) -> Any:
-    """A value as a column of text holds it, if its column is one."""
+    """A value as text, if its column has text or JSON."""
     if value is None or kind not in ("text", "json"):
         return value
     return text_of(value) if kind == "text" else json_bytes(value).decode()
 
 
 def _size(cell: Any) -> int:
-    """About how many bytes a cell takes."""
+    """The approximate size of a cell in bytes."""
     if isinstance(cell, str | bytes):
         return len(cell)
     if isinstance(cell, dict):

@@ -1,6 +1,6 @@
-"""Where rows come from: a file, compressed or not, or a stream that is open already. Gives its lines.
+"""The source of rows: a file, compressed or not, or an open stream. Gives its lines.
 
-What keeps it from being read is told with the line before it. Knows nothing of what a line means.
+An error names the last line that could be read. Knows nothing of what a line means.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOREIGN = {
     rb"\x28\xb5\x2f\xfd": "it is compressed with zstd: give it a name that ends in .zst, or unpack it.",
     rb"\xff\xfe|\xfe\xff": "it is UTF-16. Save it as UTF-8.",
 }
-"""How a file begins that cannot be read as lines, and what to do about it."""
+"""First bytes of files that cannot be read as lines, and what to do about each."""
 
 
 def name_of(source: Source) -> str:
@@ -42,7 +42,7 @@ def opened(source: Source) -> Iterator[BinaryIO]:
 
 
 def lines(source: Source) -> Iterator[tuple[int, bytes]]:
-    """Each line with its number and its end; without the mark at the start of the file that says it is UTF-8."""
+    """Each line with its number, with its line break and without the byte order mark of UTF-8."""
     number = 0
     try:
         with opened(source) as stream:

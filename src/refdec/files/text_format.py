@@ -1,4 +1,4 @@
-"""Plain text: one text a line, in a column of its own."""
+"""Plain text: one text per line, in a single column."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 from refdec.files.row import Row
 from refdec.files.source import Source, lines
 from refdec.files.values import text_of
-from refdec.files.writer import Sink, Writer
+from refdec.files.writer import Sink, TableWriter
 
 COLUMN = "text"
 BREAK = re.compile(r"\r\n|\r|\n")
 
 
 def read(source: Source) -> Iterator[Row]:
-    """Every line is a row, empty ones too: so what is written stands on the same lines."""
+    """Every line is a row, empty ones too, so that the output has the same lines."""
     for number, line in lines(source):
         content = line.removesuffix(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
         try:
@@ -29,8 +29,8 @@ def not_utf8(error: UnicodeDecodeError) -> str:
     return f"It is not UTF-8 (byte {error.start + 1:,} of the line is 0x{error.object[error.start]:02x})."
 
 
-class TextWriter(Writer):
-    """One line a row: the text of one column, its line breaks as spaces."""
+class TextWriter(TableWriter):
+    """One line per row: the text of one column, with spaces for line breaks."""
 
     def __init__(self, sink: Sink, column: str) -> None:
         super().__init__(sink)

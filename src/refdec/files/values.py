@@ -1,4 +1,4 @@
-"""Values of any kind as JSON values and as text, for formats that know no others. Knows no files."""
+"""Values of any kind as JSON values and as text, for formats that have no others. Knows no files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
 def json_bytes(value: Any) -> bytes:
     try:
         return _encode(value).encode()
-    except (TypeError, ValueError):  # it is no JSON value, or has one in it that is none
+    except (TypeError, ValueError):  # the value, or one inside it, is not a JSON value
         return _encode(plain(value)).encode()
 
 
@@ -26,14 +26,14 @@ def text_of(value: Any) -> str:
     """A text as it is, null as nothing, a number as Python writes it, anything else as JSON."""
     if isinstance(value, float):
         return repr(value)
-    found = plain(value)
-    if found is None:
+    json_value = plain(value)
+    if json_value is None:
         return ""
-    return found if isinstance(found, str) else _encode(found)
+    return json_value if isinstance(json_value, str) else _encode(json_value)
 
 
 def plain(value: Any) -> Any:
-    """The JSON value nearest to a value: dates and decimals as text, bytes as base64, what is no number as null."""
+    """The JSON value nearest to a value: dates and decimals as text, bytes as base64, NaN and infinity as null."""
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, str):
@@ -52,7 +52,7 @@ def plain(value: Any) -> Any:
 
 
 def _of_arrow(scalar: Any) -> Any:
-    """A value of Parquet that Python might not hold, such as a nanosecond or the year 12000."""
+    """A value of Parquet for which Python may have no type, such as a nanosecond or the year 12000."""
     import pyarrow as pa
 
     if not scalar.is_valid:

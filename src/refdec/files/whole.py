@@ -1,8 +1,10 @@
-"""Files that are written: refused early where they cannot be, and never half written."""
+"""Files that are written in one step: refused early where they cannot be written, and never half written."""
 
 from __future__ import annotations
 
 import os
+import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from refdec.errors import InputError
@@ -20,19 +22,33 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, content: str) -> None:
-    """Write or replace a file in one step: who reads it sees all of the old or all of the new."""
+    """Write or replace a file in one step: readers see all of the old or all of the new, also after a power cut."""
     target = Path(os.path.realpath(path))
-    part = target.with_name(f".refdec-{os.getpid()}.part")
+    part = target.with_name(f".refdec-{secrets.token_hex(8)}.part")
     try:
         if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
             target.write_text(content, encoding="utf-8")
             return
         try:
-            part.write_text(content, encoding="utf-8")
+            with part.open("x", encoding="utf-8") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
             if target.exists():
                 part.chmod(target.stat().st_mode & 0o7777)
-            os.replace(part, target)
+            replace_synced(part, target)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{path} cannot be written ({error.strerror}).") from error
+
+
+def replace_synced(part: Path, target: Path) -> None:
+    """Give a file another name, and have the disk keep that, where the system can sync a directory."""
+    os.replace(part, target)
+    with suppress(OSError):
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

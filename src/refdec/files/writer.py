@@ -1,4 +1,4 @@
-"""What every writer of rows has in common: a file or a stream that was open before, and how it is let go of.
+"""The common part of all writers of rows: opening a file or taking an open stream, and closing it.
 
 Errors of the disk or the pipe are raised as they are, once. Knows no format.
 """
@@ -18,10 +18,10 @@ from refdec.files.packed import open_packing
 Sink = Path | BinaryIO
 
 
-class Writer(ABC):
-    """Takes rows, in order. What it has written is whole once it is closed."""
+class TableWriter(ABC):
+    """Writes rows in order. The file is whole once the writer is closed."""
 
-    guarded = 0  # cells that a spreadsheet would have run, and that got a ' in front
+    guarded = 0  # cells that got a ' in front, because a spreadsheet would have run them
 
     def __init__(self, sink: Sink) -> None:
         self._owned = True
@@ -36,10 +36,10 @@ class Writer(ABC):
 
     @abstractmethod
     def write(self, fields: Mapping[str, Any]) -> None:
-        """Write a row by the names of its columns; what is missing is null."""
+        """Write a row by the names of its columns; a missing cell is null."""
 
     def flush(self) -> None:
-        """Pass on what was written, so that who reads from a pipe sees it; a compressed file keeps a part for later."""
+        """Pass on what was written to readers of a pipe; a compressed file keeps a part for later."""
         self._stream.flush()
 
     def close(self) -> None:
@@ -58,5 +58,5 @@ class Writer(ABC):
         if error is None:
             self.close()
             return
-        with suppress(Exception):  # the error that is under way tells why
+        with suppress(Exception):  # the first error says why
             self.close()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from refdec.errors import InputError
-from refdec.files.growing import lock
+from refdec.files.lock import locked
 from refdec.files.whole import write_whole
 from refdec.lm.direction import Direction
 from refdec.lm.model_files import verify_checksums
@@ -165,7 +165,7 @@ def _prepare(plan: Plan, watcher: Watcher, held: ExitStack) -> None:
     check_exportable(plan.folder)
     tokens = _given(plan)
     plan.work.mkdir(parents=True, exist_ok=True)
-    lock(held.enter_context((plan.work / "lock").open("wb")), plan.work)
+    held.enter_context(locked(plan.work))
     _refuse_another(plan, tokens)
     file = plan.work / "tokenizer.json"
     if tokens is None:

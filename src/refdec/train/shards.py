@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from refdec.errors import InputError, RefdecError, SettingsError
-from refdec.files.growing import lock
+from refdec.files.lock import locked
 from refdec.files.whole import write_whole
 from refdec.lm.tokens import Tokens
 from refdec.train.cleaning import Counts, Digests, Seen, digests_of
@@ -37,7 +37,7 @@ from refdec.train.corpus import Chunk, Corpus, in_turn
 from refdec.train.tokenizer import QuickEncoder, start_of
 
 FORMAT, VERSION = "refdec shards", 1
-INDEX, TRAIN, HELD_OUT, LOCK = "index.json", "train.bin", "held-out.bin", "lock"
+INDEX, TRAIN, HELD_OUT = "index.json", "train.bin", "held-out.bin"
 DTYPES = {"uint16": "<u2", "uint32": "<u4"}
 SMALL = 4_000_000  # bytes of files for which it does not pay to start processes
 AHEAD = 2  # chunks that are under way, for each process
@@ -262,7 +262,7 @@ def _emptied(folder: Path) -> Iterator[tuple[Stream, Stream]]:
     with ExitStack() as opened:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            lock(opened.enter_context((folder / LOCK).open("wb")), folder)
+            opened.enter_context(locked(folder))
             for name in (INDEX, TRAIN, HELD_OUT):  # who has mapped the old ones keeps them
                 (folder / name).unlink(missing_ok=True)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""The four tasks as a batch sees them: the columns each reads, the columns it adds, and what it does with one row.
+"""The four tasks for a row of a table: the columns that each reads, the columns that it adds, and the cells of one row.
 
 Knows rows as texts and results as cells; nothing of files or processes.
 """
@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
 from refdec.errors import InputError, SettingsError
-from refdec.files.columns import Column
+from refdec.files.row import Column
 from refdec.lm.pair import Pair
 from refdec.results import InfillResult, ParaphraseResult
 from refdec.settings import (
@@ -36,11 +36,11 @@ Chosen = TypeVar("Chosen", bound=FingerprintSettings)
 
 
 class RowTask(ABC, Generic[Chosen]):
-    """What is done with every row. Made once for a pair of models; rows are worked on side by side."""
+    """A task for every row of a table. Made once for a pair of models; rows are worked on side by side."""
 
     settings_kind: ClassVar[type[FingerprintSettings]]
-    best: ClassVar[str]  # the column with the text that one would take if one could take only one
-    reads: ClassVar[tuple[tuple[str, ...], ...]]  # sets of columns that it can work on, the first that is there
+    best: ClassVar[str]  # the new column that matters most: the only one that a text file has
+    reads: ClassVar[tuple[tuple[str, ...], ...]]  # sets of columns that the task can work on, best first
 
     def __init__(
         self,
@@ -56,11 +56,11 @@ class RowTask(ABC, Generic[Chosen]):
     @classmethod
     @abstractmethod
     def adds(cls, top: int) -> list[Column]:
-        """The columns that it fills."""
+        """The new columns."""
 
     @abstractmethod
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
-        """A row's texts in, its new cells out; with `full`, the whole result in a cell of its own."""
+        """The new cells of a row with these texts; with `full`, the whole result in a cell of its own."""
 
 
 class ParaphraseRows(RowTask[ParaphraseSettings]):
@@ -73,8 +73,9 @@ class ParaphraseRows(RowTask[ParaphraseSettings]):
         return [*_ranked(cls.best, "relative", "novelty", "confidence", top=top), Column("note", "text")]
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
-        found = await paraphrase(self._pair, texts[0], self._settings, constraints=self._constraints)
-        return _paraphrase_cells(self.best, found, self._wanted) | ({"result": found.to_dict()} if full else {})
+        result = await paraphrase(self._pair, texts[0], self._settings, constraints=self._constraints)
+        cells = _paraphrase_cells(self.best, result, self._wanted, "relative", "novelty", "confidence")
+        return cells | ({"result": result.to_dict()} if full else {})
 
 
 class RewriteRows(RowTask[RewriteSettings]):
@@ -84,18 +85,17 @@ class RewriteRows(RowTask[RewriteSettings]):
 
     @classmethod
     def adds(cls, top: int) -> list[Column]:
-        ranked = _ranked("rewriting", "relative", "novelty", "confidence", top=top)
+        ranked = _ranked("rewriting", "relative", "novelty", top=top)
         return [Column(cls.best, "text"), *ranked, Column("note", "text")]
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
         left, span, right = texts if len(texts) == 3 else split_document(texts[0])
-        found = await rewrite(self._pair, left, span, right, self._settings, constraints=self._constraints)
-        chosen, _ = choose(found, self._wanted)
+        result = await rewrite(self._pair, left, span, right, self._settings, constraints=self._constraints)
+        chosen, _ = choose(result, self._wanted)
         best = next((item for item in chosen if not item.copy), None)
-        cells = {self.best: None if best is None else found.in_place(best)}
-        return (
-            cells | _paraphrase_cells("rewriting", found, self._wanted) | ({"result": found.to_dict()} if full else {})
-        )
+        cells = {self.best: None if best is None else result.in_place(best)}
+        cells |= _paraphrase_cells("rewriting", result, self._wanted, "relative", "novelty")
+        return cells | ({"result": result.to_dict()} if full else {})
 
 
 class InfillRows(RowTask[InfillSettings]):
@@ -111,14 +111,14 @@ class InfillRows(RowTask[InfillSettings]):
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
         parts = list(texts) if len(texts) == 2 else split_blanks(texts[0])
         if len(parts) > 2 and self._wanted.top > 1:
-            raise InputError(f"There are {len(parts) - 1} gaps in the text. With --top above 1, give one gap a row.")
+            raise InputError(f"There are {len(parts) - 1} gaps in the text. With --top above 1, give one gap per row.")
         results: list[InfillResult] = []
         left = parts[0]
         for right in parts[1:]:  # each sees what the ones before it were filled with
             results.append(await infill(self._pair, left, right, self._settings, constraints=self._constraints))
             left = results[-1].filled
         cells = _filling_cells(results, self._wanted)
-        return cells | ({"result": [found.to_dict() for found in results]} if full else {})
+        return cells | ({"result": [result.to_dict() for result in results]} if full else {})
 
 
 class ScoreRows(RowTask[ScoreSettings]):
@@ -129,7 +129,7 @@ class ScoreRows(RowTask[ScoreSettings]):
 
     @cached_property
     def _yardsticks(self) -> Yardsticks:
-        """Of the references that were scored against last."""
+        """The yardsticks of the latest references."""
         return Yardsticks(self._pair, self._settings, self._fingerprint)
 
     @classmethod
@@ -138,7 +138,7 @@ class ScoreRows(RowTask[ScoreSettings]):
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
         reference, candidate = (None, texts[0]) if self._fingerprint is not None else texts
-        (found,) = await score(
+        (result,) = await score(
             self._pair,
             reference,
             [candidate],
@@ -146,7 +146,7 @@ class ScoreRows(RowTask[ScoreSettings]):
             fingerprint=self._fingerprint,
             yardsticks=self._yardsticks,
         )
-        content = found.to_dict()
+        content = result.to_dict()
         return {name: content[name] for name in self.numbers} | ({"result": content} if full else {})
 
 
@@ -168,7 +168,7 @@ KINDS = {"passes": "boolean"}
 
 
 def _ranked(text: str, *others: str, top: int) -> list[Column]:
-    """A text with what is known of it, once for each rank: paraphrase, relative, paraphrase_2, relative_2."""
+    """Columns of a text and its numbers for each rank: paraphrase, relative, paraphrase_2, relative_2."""
     return [
         Column(_at(name, rank), "text" if name == text else KINDS.get(name, "number"))
         for rank in range(1, top + 1)
@@ -180,24 +180,24 @@ def _at(name: str, rank: int) -> str:
     return name if rank == 1 else f"{name}_{rank}"
 
 
-def _paraphrase_cells(name: str, found: ParaphraseResult, wanted: Wanted) -> Cells:
-    """The best that are no copies of the source, and what must be said about them."""
-    chosen, note = choose(found, wanted)
+def _paraphrase_cells(name: str, result: ParaphraseResult, wanted: Wanted, *numbers: str) -> Cells:
+    """The best candidates that are not copies of the source, each with its numbers, and a note where one is needed."""
+    chosen, note = choose(result, wanted)
     cells: Cells = {}
     for rank, item in enumerate((item for item in chosen if not item.copy), start=1):
         content = item.to_dict()
         cells[_at(name, rank)] = item.text
-        cells |= {_at(other, rank): content[other] for other in ("relative", "novelty", "confidence")}
+        cells |= {_at(number, rank): content[number] for number in numbers}
     return cells | ({"note": note} if note else {})
 
 
 def _filling_cells(results: Sequence[InfillResult], wanted: Wanted) -> Cells:
-    """Of one gap the best fillings; of several gaps the best of each, with ___ between them."""
+    """For one gap the best fillings; for several gaps the best of each, with ___ between them."""
     if len(results) == 1:
         chosen, note = choose_fillings(results[0], wanted)
         ranked = [(item.text, item.score, item.passes) for item in chosen]
     else:
-        best, notes = zip(*(choose_fillings(found, wanted) for found in results), strict=True)
+        best, notes = zip(*(choose_fillings(result, wanted) for result in results), strict=True)
         firsts = [items[0] for items in best if items]
         note = " ".join(dict.fromkeys(filter(None, notes)))
         texts = " ___ ".join(item.text for item in firsts)
