@@ -15,11 +15,11 @@ from pathlib import Path
 
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED, choose_device
-from refdec.train.batches import windows_of
+from refdec.train.windows import windows_of
 from refdec.train.corpus import Corpus
 from refdec.train.export import load_initial
 from refdec.train.model import Llama
-from refdec.train.shards import write_shards
+from refdec.train.token_files import write_token_files
 from refdec.train.tokenizer import load_tokenizer
 
 ROWS = 8
@@ -34,14 +34,14 @@ def main() -> None:
     given = parser.parse_args()
     device = choose_device(given.device)
     with tempfile.TemporaryDirectory() as home:
-        shards = write_shards(Corpus.at([given.corpus]), load_tokenizer(given.pair), Path(home))
+        token_files = write_token_files(Corpus.at([given.corpus]), load_tokenizer(given.pair), Path(home))
         for direction in Direction:
             shape, weights = load_initial(given.pair / direction.value)
             model = Llama(shape).to(device)
             model.load_state_dict(weights)
-            windows = windows_of(shards.held_out, direction, shape.positions, given.windows)
+            windows = windows_of(token_files.held_out, direction, shape.positions, given.windows)
             nats = model.mean_loss(windows, ROWS)
-            bits, count = shards.bits(nats), windows[:, 1:].numel()
+            bits, count = token_files.bits(nats), windows[:, 1:].numel()
             print(f"{direction.value:9} {bits:.4f} bits a byte, {nats:.4f} nats a token, {count:,} tokens")
 
 

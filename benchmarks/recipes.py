@@ -3,15 +3,15 @@
     python -m benchmarks.recipes SHARDS --minutes 1 --try "" --try "matrix_rate=0.01" --try "layers=24 width=384"
     python -m benchmarks.recipes SHARDS --size 125m --minutes 0.5 --try "" --out recipes.jsonl
 
-A try is settings of a recipe, or nothing for the size as it is, and of what is read: `shards=FOLDER` takes other
+A try is settings of a recipe, or nothing for the size as it is, and of what is read: `tokens=FOLDER` takes other
 shards, such as those of another vocabulary; `reads=backward` reads from right to left; `reads=both` makes one model
 that reads either way, told which by the first token of a sequence, and gives it twice the budget, as a pair has.
 Prints held-out bits a byte before and after, speed and the share of the device's peak, where it is known
 (`refdec.train.hardware`); `--out` adds a JSON line for each try to a file. With `--turn FILE`, one try a process, the
 next one compiles while this one trains, and none trains beside another. The table in docs/training.md:
 
-    for size in 8192 16384 32768; do python -m benchmarks.shards CORPUS shards-$size --vocabulary $size; done
-    grep -v '^#' benchmarks/recipes.txt | xargs -P 3 -d '\\n' -I TRY python -m benchmarks.recipes shards-16384 \\
+    for size in 8192 16384 32768; do python -m benchmarks.token_files CORPUS tokens-$size --vocabulary $size; done
+    grep -v '^#' benchmarks/recipes.txt | xargs -P 3 -d '\\n' -I TRY python -m benchmarks.recipes tokens-16384 \\
         --minutes 0.6 --turn turn --out recipes.jsonl --try TRY
 """
 
@@ -31,13 +31,13 @@ import torch
 
 from refdec.lm.direction import Direction
 from refdec.lm.pair import choose_device
-from refdec.train.batches import Batches, Ids
+from refdec.train.windows import StreamWindows, TokenArray
 from refdec.train.export import load_initial
 from refdec.train.hardware import pays_to_compile, peak
 from refdec.train.loop import Trainer
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe, size
-from refdec.train.shards import Shards
+from refdec.train.token_files import TokenFiles
 
 SPARE = 64
 """Entries added for the two ids of directions: a round number, for the GPU's sake."""
@@ -49,14 +49,14 @@ class Try:
 
     words: str
     recipe: Recipe
-    shards: Shards
+    shards: TokenFiles
     reads: str  # forward, backward, both
 
     @classmethod
     def of(cls, words: str, base: Recipe, shards: Path) -> Try:
         kinds: dict[str, Any] = {name: type(value) for name, value in base.items()}
         given = dict(word.split("=", 1) for word in words.split())
-        found = Shards.open(Path(given.pop("shards", shards)))
+        found = TokenFiles.open(Path(given.pop("tokens", folder)))
         reads = given.pop("reads", Direction.FORWARD.value)
         unknown = given.keys() - kinds.keys()
         if unknown:
@@ -67,11 +67,11 @@ class Try:
         vocabulary = found.vocabulary + (SPARE if reads == "both" else 0)
         return cls(words, base.replace(vocabulary=vocabulary, **changes), found, reads)
 
-    def batches(self) -> Batches | BothWays:
+    def batches(self) -> StreamWindows | BothWays:
         length, sequences, seed = self.recipe.positions, self.recipe.sequences, self.recipe.seed
         if self.reads != "both":
-            return Batches(self.shards.train, Direction(self.reads), length, sequences, seed)
-        ways = [Batches(self.shards.train, direction, length, sequences // 2, seed) for direction in Direction]
+            return StreamWindows(self.shards.train, Direction(self.reads), length, sequences, seed)
+        ways = [StreamWindows(self.shards.train, direction, length, sequences // 2, seed) for direction in Direction]
         return BothWays(ways, self.shards.vocabulary)
 
     def budget(self, given: Budget) -> Budget:
@@ -83,13 +83,13 @@ class Try:
 class BothWays:
     """Windows of both directions in every step, each with the id of its direction in the place of its first token."""
 
-    def __init__(self, ways: Sequence[Batches], first_mark: int) -> None:
+    def __init__(self, ways: Sequence[StreamWindows], first_mark: int) -> None:
         self._ways, self._first_mark = ways, first_mark
 
     def at(self, step: int, skip: int = 0) -> torch.Tensor:
         return self._marked([way.at(step, skip) for way in self._ways])
 
-    def windows_of(self, stream: Ids, most: int | None = None) -> torch.Tensor:
+    def windows_of(self, stream: TokenArray, most: int | None = None) -> torch.Tensor:
         return self._marked([way.windows_of(stream, most) for way in self._ways])
 
     def _marked(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:

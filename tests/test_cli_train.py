@@ -21,7 +21,7 @@ from refdec.files.growing import lock
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED
 from refdec.train import loop
-from refdec.train.batches import Ids
+from refdec.train.windows import TokenArray
 from refdec.train.processes import Processes
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, small_texts
@@ -64,6 +64,23 @@ def test_text_becomes_a_pair_that_every_task_takes(command: Run, corpus: Path) -
     assert reflector.score(text, text, **QUICK).scaled == 100
 
 
+def test_advice_for_the_whole_run_is_given_once(
+    command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("refdec.train.hardware.COMPILED_TOKENS", 1)
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    code, _, err = command("train", str(corpus), "-o", "pair", "--tokens", "8192", *SMALL)
+    assert code == 0, err
+    assert err.count("Smaller ones would teach more") == 1  # and not again for the other direction
+    assert err.count("compiler") == 1
+
+
+def test_a_run_of_a_single_step_is_advised_too(command: Run, corpus: Path) -> None:
+    code, _, err = command("train", str(corpus), "-o", "pair", "--tokens", "1", *SMALL)
+    assert code == 0, err
+    assert "forward: about 1 steps fit into the budget. Smaller ones would teach more" in err
+
+
 def test_a_model_that_has_learned_its_text_by_heart_is_told(command: Run, tmp_path: Path) -> None:
     letters, numbers = "abcdefghijklmnopqrstuvwxyz", random.Random(0)
     texts = ["".join(numbers.choice(letters) for _ in range(60)) for _ in range(40)]  # nothing but letters to learn
@@ -104,7 +121,7 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same_pair(
     real = loop.Trainer._report
     left = 8
 
-    def interrupted(self: loop.Trainer, done: float) -> loop.Report:
+    def interrupted(self: loop.Trainer, done: float) -> loop.StepReport:
         nonlocal left
         left -= 1
         if not left:
@@ -113,7 +130,7 @@ def test_a_run_that_was_stopped_goes_on_and_gives_the_same_pair(
 
     monkeypatch.setattr(loop.Trainer, "_report", interrupted)
     assert command("train", str(corpus), "-o", "parted", *options)[0] == 1
-    assert Path("parted.training/shards/index.json").exists()
+    assert Path("parted.training/tokens/index.json").exists()
     message = refusal(command, "train", str(corpus), "-o", "parted", *options, "--vocabulary=500")
     assert "holds a run of another recipe: vocabulary was 400 and is 500" in message
     message = refusal(command, "train", str(corpus), "-o", "parted", *options, "--held-out=0.2")
@@ -167,7 +184,7 @@ def test_what_is_measured_takes_no_longer_than_training(
     read: list[int] = []
     real = loop.Trainer.evaluate
 
-    def counted(self: loop.Trainer, stream: Ids) -> float:
+    def counted(self: loop.Trainer, stream: TokenArray) -> float:
         read.append(len(stream))
         return real(self, stream)
 
@@ -230,6 +247,6 @@ def test_several_gpus_have_several_peaks(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("refdec.train.hardware.peak", lambda _: 100.0)
     told = _Told(True, Processes(torch.device("cpu"), rank=0, world=2))
     monkeypatch.setattr(told, "say", said.append)
-    told.trained(Direction.FORWARD, loop.Report(1, 8, 1.0, 0.5, 2.0, 8.0, 1.0), 1.5, 50.0)
+    told.trained(Direction.FORWARD, loop.StepReport(1, 8, 1.0, 0.5, 2.0, 8.0, 1.0), 1.5, 50.0)
     assert said[0].startswith("forward: 50%, 8 tokens, 8 a second")
     assert "25% of the peak" in said[0]

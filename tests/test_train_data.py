@@ -1,4 +1,4 @@
-"""Text becomes shards: every document once, the same bytes however they were made, and nothing half made."""
+"""Text becomes token_files: every document once, the same bytes however they were made, and nothing half made."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from refdec.lm.tokens import Tokens
 from refdec.train import corpus as corpus_module
 from refdec.train.cleaning import Counts, Exclusion, Seen, clean_document, digests_of
 from refdec.train.corpus import LANES, Corpus, CorpusSettings
-from refdec.train.shards import HELD_OUT, INDEX, TRAIN, Shards, write_shards
+from refdec.train.token_files import HELD_OUT, INDEX, TRAIN, TokenFiles, write_token_files
 from refdec.train.tokenizer import PLAIN, QuickEncoder, load_tokenizer, train_tokenizer
 
 EMBEDDED = Path(refdec.__file__).parent / "pretrained" / "pair-v0"
@@ -162,8 +162,8 @@ def test_a_sample_is_taken_from_every_file(tmp_path: Path) -> None:
 
 def test_a_sample_has_nothing_that_is_held_out(tmp_path: Path, tokenizer: Tokenizer) -> None:
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", list(map(story, range(300))))], HELD)
-    shards = write_shards(corpus, tokenizer, tmp_path / "shards")
-    assert sorted(corpus.sample(10**9)) == sorted(texts_of(shards.train, tokenizer))
+    token_files = write_token_files(corpus, tokenizer, tmp_path / "tokens")
+    assert sorted(corpus.sample(10**9)) == sorted(texts_of(token_files.train, tokenizer))
 
 
 # What is wrong with a corpus
@@ -174,7 +174,7 @@ def test_what_is_no_document_is_skipped_counted_and_told(tmp_path: Path, tokeniz
     rows[10:10] = ["{no JSON", '{"text": 7}', '{"body": "x"}', '{"text": null}', '{"text": ""}', '{"text": "short"}']
     rows += ["["] * 10
     (tmp_path / "a.jsonl").write_text("\n".join(rows))
-    counts = write_shards(Corpus.at([tmp_path], HELD), tokenizer, tmp_path / "shards").counts
+    counts = write_token_files(Corpus.at([tmp_path], HELD), tokenizer, tmp_path / "tokens").counts
     assert (counts.documents, counts.kept, counts.dropped, counts.bad_rows) == (62, 60, 2, 13)
     assert len(counts.first_bad) == 5
     assert counts.first_bad[0].startswith(f"{tmp_path / 'a.jsonl'}, line 11: It is not JSON")
@@ -204,13 +204,13 @@ def test_a_corpus_that_is_none_is_refused(tmp_path: Path, tokenizer: Tokenizer) 
         Corpus.at([tmp_path / "notes.doc"])
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(InputError, match=r"There is no text in .*empty\.txt: 0 documents"):
-        write_shards(Corpus.at([tmp_path]), tokenizer, tmp_path / "shards")
+        write_token_files(Corpus.at([tmp_path]), tokenizer, tmp_path / "tokens")
     with pytest.raises(InputError, match="no text to learn a tokenizer from"):
         train_tokenizer(Corpus.at([tmp_path]).documents(), 300)
     (tmp_path / "empty.txt").write_bytes(b"\xff\n")
     with pytest.raises(InputError, match=r"1 rows are none\. The first: .*line 1: It is not UTF-8"):
-        write_shards(Corpus.at([tmp_path]), tokenizer, tmp_path / "shards")
-    assert not list((tmp_path / "shards").glob("*.bin"))
+        write_token_files(Corpus.at([tmp_path]), tokenizer, tmp_path / "tokens")
+    assert not list((tmp_path / "tokens").glob("*.bin"))
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
@@ -226,7 +226,7 @@ def test_a_missing_column_is_refused_with_those_there_are(name: str, tmp_path: P
 def test_a_corpus_too_small_to_hold_anything_out_is_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", [story(1), story(2)])], CorpusSettings(held_out=1e-6))
     with pytest.raises(InputError, match=r"No document is held out: the corpus has 2, .* a higher share to hold out"):
-        write_shards(corpus, tokenizer, tmp_path / "shards")
+        write_token_files(corpus, tokenizer, tmp_path / "tokens")
 
 
 def test_settings_out_of_range_are_refused(tmp_path: Path, tokenizer: Tokenizer) -> None:
@@ -234,10 +234,10 @@ def test_settings_out_of_range_are_refused(tmp_path: Path, tokenizer: Tokenizer)
         CorpusSettings(held_out=0.9)
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", [story(1)])])
     with pytest.raises(SettingsError, match="workers is 0"):
-        write_shards(corpus, tokenizer, tmp_path / "shards", workers=0)
+        write_token_files(corpus, tokenizer, tmp_path / "tokens", workers=0)
     size = tokenizer.get_vocab_size()
     with pytest.raises(SettingsError, match=f"separator is {size}; it must be an id of the tokenizer, below {size}"):
-        write_shards(corpus, tokenizer, tmp_path / "shards", separator=size)
+        write_token_files(corpus, tokenizer, tmp_path / "tokens", separator=size)
 
 
 # Cleaning
@@ -335,7 +335,7 @@ def test_removed_lines_are_counted_and_gone(tmp_path: Path, exclusion: Exclusion
     write_jsonl(tmp_path / "corpus.jsonl", texts)
     corpus = Corpus.at([tmp_path / "corpus.jsonl"], HELD, exclusion=exclusion)
     assert list(corpus.documents()) == [*map(story, range(50)), story(51)]
-    counts = write_shards(corpus, tokenizer, tmp_path / "shards").counts
+    counts = write_token_files(corpus, tokenizer, tmp_path / "tokens").counts
     assert (counts.documents, counts.kept, counts.dropped, counts.removed_lines) == (52, 51, 1, 2)
 
 
@@ -472,29 +472,29 @@ def test_a_tokenizer_that_cuts_otherwise_is_left_to_the_library(tokenizer: Token
         assert quick_ids(one, texts) == library_ids(one, texts) != quick_ids(tokenizer, texts)
 
 
-# Shards
+# TokenFiles
 
 
 def test_every_document_is_in_the_shards_once(tmp_path: Path, tokenizer: Tokenizer) -> None:
     folder = many_files(tmp_path / "corpus")
     corpus = Corpus.at([folder], HELD)
     told: list[Counts] = []
-    shards = write_shards(corpus, tokenizer, tmp_path / "shards", step=told.append)
+    token_files = write_token_files(corpus, tokenizer, tmp_path / "tokens", step=told.append)
     documents = list(corpus.documents())
     assert len(set(documents)) == len(documents)
     held_out = corpus.is_held_out(digests_of(text.encode() for text in documents))
-    assert texts_of(shards.train, tokenizer) == [
+    assert texts_of(token_files.train, tokenizer) == [
         text for text, held in zip(documents, held_out, strict=True) if not held
     ]
     measured = [text for text, held in zip(documents, held_out, strict=True) if held]
-    assert texts_of(shards.held_out, tokenizer) == measured
+    assert texts_of(token_files.held_out, tokenizer) == measured
     assert 0.05 < len(measured) / len(documents) < 0.15
-    assert shards.bytes_per_token == sum(len(text.encode()) for text in measured) / len(shards.held_out)
-    counts = shards.counts
+    assert token_files.bytes_per_token == sum(len(text.encode()) for text in measured) / len(token_files.held_out)
+    counts = token_files.counts
     assert counts == told[-1]
     assert counts.documents == counts.kept + counts.duplicates + counts.dropped
     assert counts.duplicates > 0
-    assert counts.kept == len(documents) == shards.train_part.documents + shards.held_out_part.documents
+    assert counts.kept == len(documents) == token_files.train_part.documents + token_files.held_out_part.documents
     assert counts.bytes == sum(len(text.encode()) for text in documents)
     assert counts.characters == sum(map(len, documents))
 
@@ -502,15 +502,15 @@ def test_every_document_is_in_the_shards_once(tmp_path: Path, tokenizer: Tokeniz
 def test_copies_of_a_document_are_all_held_out_or_none(tmp_path: Path, tokenizer: Tokenizer) -> None:
     write_jsonl(tmp_path / "a.jsonl", [story(number % 50) for number in range(200)])
     corpus = Corpus.at([tmp_path], CorpusSettings(deduplicate=False, held_out=0.2))
-    shards = write_shards(corpus, tokenizer, tmp_path / "shards")
-    assert shards.counts.kept == 200
-    assert not set(texts_of(shards.train, tokenizer)) & set(texts_of(shards.held_out, tokenizer))
+    token_files = write_token_files(corpus, tokenizer, tmp_path / "tokens")
+    assert token_files.counts.kept == 200
+    assert not set(texts_of(token_files.train, tokenizer)) & set(texts_of(token_files.held_out, tokenizer))
 
 
 def test_the_same_documents_are_held_out_for_every_tokenizer(tmp_path: Path, tokenizer: Tokenizer) -> None:
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", list(map(story, range(200))))], HELD)
     bytewise = train_tokenizer(["nothing"], 257)
-    one, other = (write_shards(corpus, by, tmp_path / f"{by.get_vocab_size()}") for by in (tokenizer, bytewise))
+    one, other = (write_token_files(corpus, by, tmp_path / f"{by.get_vocab_size()}") for by in (tokenizer, bytewise))
     assert texts_of(one.held_out, tokenizer) == texts_of(other.held_out, bytewise)
     assert one.held_out_part.bytes == other.held_out_part.bytes
     assert one.bytes_per_token > 2 > 1 > other.bytes_per_token > 0.9
@@ -519,8 +519,8 @@ def test_the_same_documents_are_held_out_for_every_tokenizer(tmp_path: Path, tok
 def test_a_quoted_separator_is_text(tmp_path: Path, tokenizer: Tokenizer) -> None:
     texts = [*map(story, range(30)), "Somebody writes <|endoftext|> here."]
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", texts)], HELD)
-    shards = write_shards(corpus, tokenizer, tmp_path / "shards")
-    assert np.sum(shards.train == 0) + np.sum(shards.held_out == 0) == 31
+    token_files = write_token_files(corpus, tokenizer, tmp_path / "tokens")
+    assert np.sum(token_files.train == 0) + np.sum(token_files.held_out == 0) == 31
 
 
 def test_large_vocabularies_take_four_bytes(tmp_path: Path, tokenizer: Tokenizer) -> None:
@@ -528,19 +528,19 @@ def test_large_vocabularies_take_four_bytes(tmp_path: Path, tokenizer: Tokenizer
     large.add_tokens([f"<entry {number}>" for number in range(1 << 16)])
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", [*map(story, range(30)), "An <entry 65500> for me."])], HELD)
     last = large.get_vocab_size() - 1
-    shards = write_shards(corpus, large, tmp_path / "shards", separator=last)
-    assert shards.train.dtype == np.uint32
-    assert shards.train[0] == shards.held_out[0] == last
+    token_files = write_token_files(corpus, large, tmp_path / "tokens", separator=last)
+    assert token_files.train.dtype == np.uint32
+    assert token_files.train[0] == token_files.held_out[0] == last
     high = large.token_to_id("<entry 65500>")
     assert high is not None
     assert high > 1 << 16
-    assert high in [*shards.train, *shards.held_out]
+    assert high in [*token_files.train, *token_files.held_out]
 
 
 @pytest.mark.usefixtures("small_chunks")
 def test_small_chunks_change_only_the_order(tmp_path: Path, tokenizer: Tokenizer) -> None:
     corpus = Corpus.at([many_files(tmp_path / "corpus")], HELD)
-    small = write_shards(corpus, tokenizer, tmp_path / "small")
+    small = write_token_files(corpus, tokenizer, tmp_path / "small")
     assert texts_of(small.train, tokenizer) == [
         text for text in corpus.documents() if not corpus.is_held_out(digests_of([text.encode()]))[0]
     ]
@@ -550,10 +550,10 @@ def test_the_same_bytes_whatever_the_number_of_workers(tmp_path: Path, tokenizer
     folder = many_files(tmp_path / "corpus", documents=12_000)
     corpus = Corpus.at([folder], HELD)
     assert len(list(corpus.chunks())) > 2 * LANES
-    expected = write_shards(corpus, tokenizer, tmp_path / "1", workers=1)
+    expected = write_token_files(corpus, tokenizer, tmp_path / "1", workers=1)
     for workers in (2, 3):
-        shards = write_shards(corpus, tokenizer, tmp_path / str(workers), workers=workers)
-        assert contents(shards.folder) == contents(expected.folder)
+        token_files = write_token_files(corpus, tokenizer, tmp_path / str(workers), workers=workers)
+        assert contents(token_files.folder) == contents(expected.folder)
 
 
 @dataclass(frozen=True)
@@ -577,13 +577,13 @@ class Ending(Corpus):
 def test_what_goes_wrong_in_a_process_reaches_the_caller(tmp_path: Path, tokenizer: Tokenizer) -> None:
     path = write_jsonl(tmp_path / "a.jsonl.xz", list(map(story, range(2_000))))
     with pytest.raises(ModelError, match=r"^Story 777 is not told\.$"):
-        write_shards(Refusing((path,)), tokenizer, tmp_path / "shards", workers=2)
+        write_token_files(Refusing((path,)), tokenizer, tmp_path / "tokens", workers=2)
     with pytest.raises(RefdecError, match="ended unexpectedly"):
-        write_shards(Ending((path,)), tokenizer, tmp_path / "shards", workers=2)
+        write_token_files(Ending((path,)), tokenizer, tmp_path / "tokens", workers=2)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(InputError, match=r"a\.jsonl\.xz cannot be unpacked after line"):
-        write_shards(Corpus((path,)), tokenizer, tmp_path / "shards", workers=2)
-    assert not list((tmp_path / "shards").glob("*.*"))
+        write_token_files(Corpus((path,)), tokenizer, tmp_path / "tokens", workers=2)
+    assert not list((tmp_path / "tokens").glob("*.*"))
 
 
 SCRIPT = """
@@ -592,12 +592,12 @@ import sys
 import time
 from pathlib import Path
 from refdec.train.corpus import Corpus, CorpusSettings
-from refdec.train.shards import write_shards
+from refdec.train.token_files import write_token_files
 from refdec.train.tokenizer import load_tokenizer
 
 def main():
     corpus = Corpus.at([Path(sys.argv[1])], CorpusSettings(held_out=0.1))
-    write_shards(corpus, load_tokenizer(Path(sys.argv[2])), Path(sys.argv[3]), workers=2, step=step)
+    write_token_files(corpus, load_tokenizer(Path(sys.argv[2])), Path(sys.argv[3]), workers=2, step=step)
 
 def step(counts):
     print(counts.kept, flush=True)
@@ -612,11 +612,11 @@ if __name__ == "__main__":
 
 @pytest.fixture
 def script(tmp_path: Path, tokenizer: Tokenizer) -> Iterator[Callable[[], subprocess.Popen[bytes]]]:
-    """Makes shards as a console script does, in a process group of its own."""
+    """Makes token_files as a console script does, in a process group of its own."""
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     (tmp_path / "script").write_text(SCRIPT)
     many_files(tmp_path / "corpus", documents=20_000)
-    command = [sys.executable, "script", "corpus", "tokenizer.json", "shards"]
+    command = [sys.executable, "script", "corpus", "tokenizer.json", "token_files"]
     started: list[subprocess.Popen[bytes]] = []
 
     def start() -> subprocess.Popen[bytes]:
@@ -666,14 +666,14 @@ def test_a_killed_run_leaves_nothing_that_looks_whole_nor_any_process(
     killed.kill()
     killed.wait()
     wait_until_gone(killed.pid)
-    with pytest.raises(InputError, match=r"There are no shards in .*interrupted"):
-        Shards.open(tmp_path / "shards")
+    with pytest.raises(InputError, match=r"There are no token_files in .*interrupted"):
+        TokenFiles.open(tmp_path / "tokens")
     (tmp_path / "go").touch()
     again = script()
     assert again.communicate()[1] == b""
     assert again.returncode == 0
-    whole = write_shards(Corpus.at([tmp_path / "corpus"], HELD), tokenizer, tmp_path / "whole", workers=1)
-    assert contents(tmp_path / "shards") == contents(whole.folder)
+    whole = write_token_files(Corpus.at([tmp_path / "corpus"], HELD), tokenizer, tmp_path / "whole", workers=1)
+    assert contents(tmp_path / "tokens") == contents(whole.folder)
 
 
 @pytest.mark.parametrize("moment", [wait_for_children, wait_until_some_are_kept])
@@ -688,19 +688,19 @@ def test_ctrl_c_stops_everything_and_leaves_nothing(
     assert process.returncode != 0
     assert err.decode().count("Traceback") == 1  # of the script itself, which does not catch it
     assert err.decode().rstrip().endswith("KeyboardInterrupt")
-    assert not list((tmp_path / "shards").glob("*.*"))
+    assert not list((tmp_path / "tokens").glob("*.*"))
 
 
 @pytest.fixture
-def shards(tmp_path: Path, tokenizer: Tokenizer) -> Shards:
+def token_files(tmp_path: Path, tokenizer: Tokenizer) -> TokenFiles:
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", list(map(story, range(200))))], HELD)
-    return write_shards(corpus, tokenizer, tmp_path / "shards")
+    return write_token_files(corpus, tokenizer, tmp_path / "tokens")
 
 
-def test_shards_know_what_they_were_made_from(tmp_path: Path, shards: Shards, tokenizer: Tokenizer) -> None:
+def test_shards_know_what_they_were_made_from(tmp_path: Path, token_files: TokenFiles, tokenizer: Tokenizer) -> None:
     corpus = Corpus.at([tmp_path / "a.jsonl"], HELD)
-    found = Shards.open(shards.folder)
-    assert found == shards
+    found = TokenFiles.open(token_files.folder)
+    assert found == token_files
     assert found.are_of(corpus, tokenizer)
     assert not found.are_of(corpus, train_tokenizer(["nothing"], 257))
     assert not found.are_of(corpus, tokenizer, separator=1)
@@ -711,25 +711,25 @@ def test_shards_know_what_they_were_made_from(tmp_path: Path, shards: Shards, to
     assert not found.are_of(corpus, tokenizer)
 
 
-def test_damaged_shards_are_refused(shards: Shards) -> None:
-    index = shards.folder / INDEX
+def test_damaged_shards_are_refused(token_files: TokenFiles) -> None:
+    index = token_files.folder / INDEX
     whole = index.read_text()
     for damage in ("", "[]", "{", whole.replace('"version": 1', '"version": 2'), whole.replace('"dtype"', '"type"')):
         index.write_text(damage)
-        with pytest.raises(InputError, match=r"Make the shards again\.$"):
-            Shards.open(shards.folder)
+        with pytest.raises(InputError, match=r"Make the token_files again\.$"):
+            TokenFiles.open(token_files.folder)
     index.write_text(whole)
-    with (shards.folder / TRAIN).open("ab") as file:
+    with (token_files.folder / TRAIN).open("ab") as file:
         file.write(b"\0\0")
     with pytest.raises(InputError, match=r"train\.bin is not there or not as long as"):
-        Shards.open(shards.folder)
+        TokenFiles.open(token_files.folder)
 
 
-def test_shards_in_use_outlive_new_ones(tmp_path: Path, shards: Shards, tokenizer: Tokenizer) -> None:
-    before = shards.train.copy()
+def test_shards_in_use_outlive_new_ones(tmp_path: Path, token_files: TokenFiles, tokenizer: Tokenizer) -> None:
+    before = token_files.train.copy()
     other = Corpus.at([write_jsonl(tmp_path / "b.jsonl", list(map(story, range(300, 340))))], HELD)
-    assert len(write_shards(other, tokenizer, shards.folder).train) < len(before)
-    assert np.array_equal(shards.train, before)
+    assert len(write_token_files(other, tokenizer, token_files.folder).train) < len(before)
+    assert np.array_equal(token_files.train, before)
 
 
 def test_a_folder_is_written_by_one_at_a_time(tmp_path: Path, tokenizer: Tokenizer) -> None:
@@ -737,20 +737,20 @@ def test_a_folder_is_written_by_one_at_a_time(tmp_path: Path, tokenizer: Tokeniz
 
     def meanwhile(_: Counts) -> None:
         with pytest.raises(InputError, match="is in use"):
-            write_shards(corpus, tokenizer, tmp_path / "shards")
+            write_token_files(corpus, tokenizer, tmp_path / "tokens")
 
-    write_shards(corpus, tokenizer, tmp_path / "shards", step=meanwhile)
+    write_token_files(corpus, tokenizer, tmp_path / "tokens", step=meanwhile)
 
 
 def test_a_full_disk_is_told(tmp_path: Path, tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", list(map(story, range(50))))], HELD)
     with pytest.raises(InputError, match=r"a\.jsonl.* cannot be written"):
-        write_shards(corpus, tokenizer, tmp_path / "a.jsonl" / "shards")
+        write_token_files(corpus, tokenizer, tmp_path / "a.jsonl" / "token_files")
 
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(InputError, match=r"train\.bin cannot be written \(No space left on device\)"):
-        write_shards(corpus, tokenizer, tmp_path / "shards")
-    assert not list((tmp_path / "shards").glob("*.*"))
+        write_token_files(corpus, tokenizer, tmp_path / "tokens")
+    assert not list((tmp_path / "tokens").glob("*.*"))

@@ -22,10 +22,10 @@ from safetensors.torch import save_file
 from refdec.errors import InputError, ModelError, SettingsError
 from refdec.lm.direction import Direction
 from refdec.train import checkpoint, loop
-from refdec.train.batches import Batches, windows_of
+from refdec.train.windows import StreamWindows, windows_of
 from refdec.train.checkpoint import Checkpoint
 from refdec.train.hardware import has_compiler
-from refdec.train.loop import Report, Trainer
+from refdec.train.loop import StepReport, Trainer
 from refdec.train.muon import Muon
 from refdec.train.processes import Processes
 from refdec.train.recipe import SIZES, Budget, Recipe, size, size_like
@@ -38,9 +38,9 @@ STREAM = np.random.default_rng(0).integers(0, 300, 4_000).astype(np.uint16) // 7
 CPU = Processes(torch.device("cpu"))
 
 
-def batches(direction: Direction = Direction.FORWARD, **changes: Any) -> Batches:
+def batches(direction: Direction = Direction.FORWARD, **changes: Any) -> StreamWindows:
     given: dict[str, Any] = {"length": TINY.positions, "sequences": TINY.sequences, "seed": 0} | changes
-    return Batches(STREAM, direction, **given)
+    return StreamWindows(STREAM, direction, **given)
 
 
 def trainer(home: Path, recipe: Recipe = TINY, **changes: Any) -> Trainer:
@@ -80,7 +80,7 @@ def test_processes_share_a_step_without_overlap() -> None:
 
 def test_what_cannot_be_read_is_refused() -> None:
     with pytest.raises(InputError, match="The training text has 10 tokens, and there must be two sequences of 16"):
-        Batches(STREAM[:10], Direction.FORWARD, 16, 1, 0)
+        StreamWindows(STREAM[:10], Direction.FORWARD, 16, 1, 0)
     with pytest.raises(InputError, match="8 sequences a step cannot be shared by 3 processes"):
         batches(world=3)
 
@@ -152,7 +152,7 @@ def test_muon_steps_as_that_of_torch_does(decay: float) -> None:
 
 
 def test_training_learns_and_ends_with_its_tokens(tmp_path: Path) -> None:
-    reports: list[Report] = []
+    reports: list[StepReport] = []
     mine = trainer(tmp_path / "run")
     before = mine.evaluate(STREAM)
     trained = mine.run(Budget(tokens=128 * 60), reports.append)
@@ -195,7 +195,7 @@ def test_a_run_that_goes_on_gives_the_same_loss_curve_to_the_digit(
     whole = trainer(tmp_path / "whole").run(budget)
     monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
 
-    def stop(report: Report) -> None:
+    def stop(report: StepReport) -> None:
         if report.step in (7, 19):
             raise RuntimeError("killed")
 
@@ -208,7 +208,7 @@ def test_a_run_that_goes_on_gives_the_same_loss_curve_to_the_digit(
 
 
 def test_ctrl_c_saves_first(tmp_path: Path) -> None:
-    def interrupt(report: Report) -> None:
+    def interrupt(report: StepReport) -> None:
         if report.step == 5:
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -226,7 +226,7 @@ def test_a_run_that_goes_wrong_goes_back_and_reads_something_else(
     mine = trainer(tmp_path / "run")
     told: list[str] = []
 
-    def spoil(report: Report) -> None:
+    def spoil(report: StepReport) -> None:
         if report.step == 10 and not mine.state.rollbacks:  # the next checkpoint is due before the loss shows it
             with torch.no_grad():
                 next(mine.model.parameters()).fill_(math.nan)
@@ -243,7 +243,7 @@ def test_a_last_step_that_goes_wrong_is_made_again(tmp_path: Path, monkeypatch: 
     mine = trainer(tmp_path / "run")
     told: list[str] = []
 
-    def spoil(report: Report) -> None:
+    def spoil(report: StepReport) -> None:
         if report.step == 20 and not mine.state.rollbacks:
             with torch.no_grad():
                 next(mine.model.parameters()).fill_(math.inf)
@@ -358,7 +358,7 @@ def train_until_killed(home: Path, told: Connection, moment: str) -> None:
             stand_still()
         real_replace(source, target)
 
-    def watch(report: Report) -> None:
+    def watch(report: StepReport) -> None:
         steps.append(report.step)
         if moment == "any" and len(steps) > 3:
             told.send(moment)
@@ -396,7 +396,7 @@ def test_a_run_that_is_killed_goes_on_to_the_same_digits(tmp_path: Path) -> None
 def test_a_run_that_is_stopped_before_its_first_step_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
 
-    def stop(_: Report) -> None:
+    def stop(_: StepReport) -> None:
         raise RuntimeError("killed")
 
     with pytest.raises(RuntimeError, match="killed"):

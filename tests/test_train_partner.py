@@ -32,7 +32,7 @@ from refdec.lm.tokens import Tokens
 from refdec.train import pair as making
 from refdec.train.export import export_models, tokens_of
 from refdec.train.model import Llama, Shape, document_mask
-from refdec.train.shards import Shards
+from refdec.train.token_files import TokenFiles
 from refdec.train.tokenizer import start_of
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, SMALL_SETTINGS, small_texts
@@ -137,8 +137,8 @@ def test_a_model_gets_a_partner_and_every_task_takes_the_two(
     assert f"the partner of {forward} is in partner; its card is partner/README.md" in out
     assert "forward" not in out
     assert "loss is drawn in partner.loss.svg" in out
-    shards = Shards.open(Path("partner.training/shards"))
-    assert shards.separator == shards.train[0] == start
+    token_files = TokenFiles.open(Path("partner.training/tokens"))
+    assert token_files.separator == token_files.train[0] == start
     config = read_config("partner")
     assert (config["direction"], config["bos_token_id"], config["eos_token_id"]) == ("backward", start, start)
     assert config["vocab_size"] == Tokens(Tokenizer.from_file(f"{forward}/tokenizer.json"), start).vocabulary
@@ -288,7 +288,7 @@ def test_a_pair_reads_the_mark_of_its_tokenizer_whatever_its_id(command: Run, co
     code, _, err = command("train", corpus, "-o", "more", "--from", "pair", *QUICKLY, *options)
     assert code == 0, err
     for home in ("pair", "more"):
-        assert Shards.open(Path(f"{home}.training/shards")).train[0] == ENTRIES
+        assert TokenFiles.open(Path(f"{home}.training/tokens")).train[0] == ENTRIES
         for direction in Direction:
             config = read_config(f"{home}/{direction.value}")
             assert (config["bos_token_id"], config["eos_token_id"]) == (ENTRIES, ENTRIES)

@@ -27,13 +27,13 @@ from torch.distributed.tensor import Shard, distribute_tensor
 from refdec.errors import InputError
 from refdec.lm.direction import Direction
 from refdec.train import checkpoint, loop, processes
-from refdec.train.batches import Batches
+from refdec.train.windows import StreamWindows
 from refdec.train.hardware import has_compiler
-from refdec.train.loop import Report, Trained, Trainer
+from refdec.train.loop import StepReport, Trained, Trainer
 from refdec.train.muon import Muon
 from refdec.train.processes import Processes, joined, told_once
 from refdec.train.recipe import Budget
-from refdec.train.sharding import pays_to_shard, share_of, shares
+from refdec.train.fsdp import pays_to_shard, share_of, shares
 from tests.test_train_loop import CPU, STREAM, TINY
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def in_float32(set_value: Callable[[Any, str, Any], None]) -> None:
 
 
 def trainer(home: Path, us: Processes, sharded: bool, compiled: bool = False) -> Trainer:
-    given = Batches(STREAM, Direction.FORWARD, ODD.positions, ODD.sequences, ODD.seed, us.rank, us.world)
+    given = StreamWindows(STREAM, Direction.FORWARD, ODD.positions, ODD.sequences, ODD.seed, us.rank, us.world)
     return Trainer(ODD, given, home, us, sharded=sharded, compiled=compiled)
 
 
@@ -68,7 +68,7 @@ def train(home: Path, us: Processes, sharded: bool = False, compiled: bool = Fal
 def train_a_part(home: Path, us: Processes, sharded: bool = False) -> None:
     """Stopped from outside after some steps, all of which were saved."""
 
-    def stop(report: Report) -> None:
+    def stop(report: StepReport) -> None:
         if report.step > STOPPED:
             raise RuntimeError("stopped")
 
@@ -311,6 +311,32 @@ def test_what_all_see_is_said_by_who_sees_it_first(
     with pytest.raises(SystemExit) as end, told_once():
         raise error
     assert end.value.code == code
+
+
+def test_who_is_silent_ends_after_who_speaks(
+    two: Callable[[int], Processes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order: list[str] = []
+    at_exit: list[Callable[[], None]] = []
+
+    class Store(dist.HashStore):  # type: ignore[misc, name-defined]
+        def wait(self, *_: Any) -> None:
+            order.append("the other waits")
+            at_exit[0]()
+
+        def set(self, key: str, value: str) -> None:
+            order.append(key)
+
+    monkeypatch.setattr(processes, "_store", lambda store=Store(): store)
+    monkeypatch.setattr("atexit.register", at_exit.append)
+    two(1)
+    with pytest.raises(InputError), told_once():
+        raise InputError("odd")
+    assert order == []  # not before it has spoken, which it does while it ends
+    two(0)
+    with pytest.raises(SystemExit), told_once():
+        raise InputError("odd")
+    assert order == ["the other waits", "refdec/spoken"]
 
 
 def test_who_waits_for_work_that_fails_leaves_the_word_to_who_did_it(two: Callable[[int], Processes]) -> None:

@@ -18,6 +18,31 @@ from refdec.tasks.fingerprint import Fingerprint
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
+COMMON = "Options"
+
+
+class SectionedOption(click.Option):
+    """An option that the help lists under a title of its own."""
+
+    def __init__(self, *names: Any, section: str, **details: Any) -> None:
+        super().__init__(*names, **details)
+        self.section = section
+
+
+class SectionedCommand(click.Command):
+    """A command whose help has a section for every title of its options, the common ones first."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {COMMON: []}
+        for item in self.get_params(ctx):
+            record = item.get_help_record(ctx)
+            if record is not None:
+                sections.setdefault(getattr(item, "section", COMMON), []).append(record)
+        for title, records in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
 SETTINGS_HELP = "settings [default: {} on a CPU, {} on a GPU]"
 
 
