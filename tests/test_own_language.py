@@ -47,7 +47,7 @@ def own_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stories.write_text("".join(f"{text}\n\n" for text in texts), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")  # more would wait for each other, and long where others compute, too
-        code, _, err = refdec_process("train", str(stories), "-o", str(home / "pair"), *LITTLE, timeout=600)
+        code, _, err = refdec_process("train", str(stories), "-o", str(home / "pair"), *LITTLE, timeout=1800)
     assert code == 0, err
     return home / "pair"
 

@@ -45,13 +45,13 @@ TEXT, FILES = "Text", "Files and processes"
 @click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
 @click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory to write the pair to")
 @click.option("--minutes", type=float, metavar="X", help=f"time to train, both directions [default: {MINUTES:g}]")
-@click.option("--tokens", type=click.IntRange(1), metavar="N", help="tokens per direction, instead of --minutes")
+@click.option("--tokens", type=click.IntRange(1), metavar="N", help="tokens per direction (or --minutes)")
 @click.option("--size", "size_name", type=click.Choice(list(SIZES)), metavar="NAME",
               help=f"{', '.join(SIZES)} [default: {SIZE}]")  # fmt: skip
 @click.option("--from", "begin_from", type=FILE, metavar="PAIR", callback=_named_pair,
               help=f"go on from a pair: a directory, or {EMBEDDED}")  # fmt: skip
-@click.option("--partner-of", metavar="MODEL", help="make only a backward model for this forward one")
-@click.option("--device", metavar="NAME", help="cpu, cuda or cuda:1 [default: a GPU if there is one]")
+@click.option("--partner-of", metavar="MODEL", help="make a backward model for this forward one")
+@click.option("--device", metavar="NAME", help="cpu, cuda or cuda:1 [default: a GPU, if any]")
 @quiet_option
 @_option(TEXT, "--column", default="text", show_default=True, metavar="NAME", help="column of a table with the text")
 @_option(TEXT, "--exclude", type=FILE, multiple=True, metavar="FILE", help="remove its lines and sentences; repeatable")

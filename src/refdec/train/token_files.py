@@ -34,13 +34,15 @@ from refdec.lm.tokens import Tokens
 from refdec.train.cleaning import Counts, Digests, Seen, digests_of
 from refdec.train.corpus import Chunk, Corpus, in_turn
 from refdec.train.tokenizer import QuickEncoder
-from refdec.train.windows import TokenArray
 
 FORMAT, VERSION = "refdec tokens", 1
 INDEX, TRAIN, HELD_OUT, LOCK = "index.json", "train.bin", "held-out.bin", "lock"
 DTYPES = {"uint16": "<u2", "uint32": "<u4"}
 SMALL = 4_000_000  # bytes of text below which starting processes does not pay
 AHEAD = 2  # chunks under way per process
+
+TokenArray = NDArray[np.uint16] | NDArray[np.uint32]
+"""Token ids as the files hold them."""
 
 
 @dataclass(frozen=True)

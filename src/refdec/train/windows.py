@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from refdec.errors import InputError
 from refdec.lm.direction import Direction
-
-TokenArray = NDArray[np.uint16] | NDArray[np.uint32]
-"""Token ids as the token files hold them."""
+from refdec.train.token_files import TokenArray
 
 
 class Windows(Protocol):
