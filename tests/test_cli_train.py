@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from refdec import Reflector, load_pair
 from refdec.cli.train import _TrainingProgress
+from refdec.errors import InputError
 from refdec.files.growing import lock
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED
 from refdec.train import loop
+from refdec.train import pair as making
 from refdec.train.processes import Processes
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, small_texts
@@ -205,6 +208,31 @@ def test_two_runs_do_not_share_a_directory(command: Run, corpus: Path) -> None:
         lock(file, Path("pair.training"))
         message = refusal(command, "train", str(corpus), "-o", "pair", *SMALL)
     assert "pair.training is in use: another process writes to it." in message
+
+
+def test_the_files_of_a_run_are_removed_while_no_other_can_begin(
+    command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real_make, real_remove = making.make_pair, shutil.rmtree
+    begun: list[tuple[making.Plan, making.Watcher]] = []
+    refused: list[Path] = []
+
+    def make(plan: making.Plan, processes: Processes, watcher: making.Watcher) -> making.Made:
+        begun.append((plan, watcher))
+        return real_make(plan, processes, watcher)
+
+    def remove(path: Path, **options: Any) -> None:
+        if path == begun[0][0].work:
+            with pytest.raises(InputError, match="is in use"), ExitStack() as held:
+                making._prepare(*begun[0], held)
+            refused.append(path)
+        real_remove(path, **options)
+
+    monkeypatch.setattr(making, "make_pair", make)
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    assert command("train", str(corpus), "-o", "pair", "--tokens", "1", *SMALL)[0] == 0
+    assert refused == [Path("pair.training")]
+    assert not Path("pair.training").exists()
 
 
 @pytest.mark.parametrize(

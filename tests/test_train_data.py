@@ -215,7 +215,7 @@ def test_a_corpus_that_is_none_is_refused(tmp_path: Path, tokens: Tokens) -> Non
     with pytest.raises(InputError, match=r"There are no text files in .*Their names end in \.txt"):
         Corpus.at([tmp_path])
     (tmp_path / "notes.doc").write_text("x")
-    with pytest.raises(InputError, match=r"format of .*notes\.doc is unknown"):
+    with pytest.raises(InputError, match=r"format of .*notes\.doc"):
         Corpus.at([tmp_path / "notes.doc"])
     (tmp_path / "empty.txt").write_text("\n\n")
     with pytest.raises(InputError, match=r"There is no text in .*empty\.txt: none of 0 documents is kept"):

@@ -92,7 +92,7 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
     budget = Budget(minutes and minutes / directions, options["tokens"])
     plan = _plan(corpus, recipe, budget, options)
     from refdec.lm.pair import choose_device
-    from refdec.train.pair import discard_work, make_pair
+    from refdec.train.pair import make_pair
     from refdec.train.processes import joined
 
     with joined(choose_device(options["device"])) as processes:
@@ -104,8 +104,6 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
                 click.echo(f"{direction.value:9} {result} of held-out text")
             what = f"partner of {plan.partner_name}" if plan.partner_of else "pair"
             click.echo(f"the {what} is in {plan.folder}; its card is {plan.folder / 'README.md'}")
-            if not options["keep"]:
-                discard_work(plan)
 
 
 def _recipe(options: dict[str, Any]) -> Recipe:
@@ -151,7 +149,7 @@ def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dic
         out = out.resolve()  # files beside it are named after it
     return Plan(
         text, out, recipe, budget, options["tokenizer"], begin_from, options["int8"], options["partner_of"],
-        options["sharded"],
+        options["sharded"], options["keep"],
     )  # fmt: skip
 
 

@@ -90,9 +90,7 @@ class Corpus:
             for path in inside:
                 if not path.is_file():
                     raise InputError(f"There is no file {path}.")
-                if not _is_known(path.name):
-                    raise InputError(f"The format of {path} is unknown. File names must end in {_endings()}.")
-                formats.format_of(path, None)  # refuses packed Parquet
+                formats.format_of(path, None)  # refuses unknown formats
                 chosen.setdefault(os.path.realpath(path), path)
         if not chosen:
             raise InputError("No text was named. Name files or directories.")

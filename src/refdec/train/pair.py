@@ -48,6 +48,7 @@ class Plan:
     int8: bool = True
     partner_of: str | None = None  # a forward model: a directory or a hub id
     sharded: bool | None = None  # whether each of several processes holds a share of a model; None: by its size
+    keep: bool = False  # leave the intermediate files
 
     def __post_init__(self) -> None:
         if self.partner_of is not None and self.tokenizer is not None:
@@ -117,7 +118,10 @@ def make_pair(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
     """Train what the plan asks for, and export it. Work that an earlier call of the same plan did is not repeated."""
     with ExitStack() as held:
         processes.first(lambda: _prepare(plan, watcher, held))
-        return _make(plan, processes, watcher)
+        made = _make(plan, processes, watcher)
+        if processes.is_first and not plan.keep:  # before the lock is released: then another run may begin
+            shutil.rmtree(plan.work, ignore_errors=True)
+        return made
 
 
 def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
@@ -162,10 +166,6 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
 
     processes.first(export)
     return Made(token_files, results)
-
-
-def discard_work(plan: Plan) -> None:
-    shutil.rmtree(plan.work, ignore_errors=True)
 
 
 def _prepare(plan: Plan, watcher: Watcher, held: ExitStack) -> None:

@@ -257,7 +257,7 @@ def _emptied(folder: Path) -> Iterator[tuple[Stream, Stream]]:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             lock(opened.enter_context((folder / LOCK).open("wb")), folder)
-            for name in (INDEX, TRAIN, HELD_OUT):  # a process that has mapped the old files keeps them
+            for name in (INDEX, TRAIN, HELD_OUT):  # who has mapped the old ones keeps them
                 (folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise InputError(f"{folder} cannot be written ({error.strerror}).") from error
