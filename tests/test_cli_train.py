@@ -78,10 +78,10 @@ def test_advice_for_the_whole_run_is_given_once(command: Run, corpus: Path, monk
 def test_a_run_of_a_single_step_is_advised_too(command: Run, corpus: Path) -> None:
     code, _, err = command("train", str(corpus), "-o", "pair", "--tokens", "1", *SMALL)
     assert code == 0, err
-    assert "forward: about 1 steps fit into the budget. Smaller ones would teach more" in err
+    assert "forward: about 1 step fits into the budget. Smaller ones would teach more" in err
 
 
-def test_a_model_that_has_learned_its_text_by_heart_is_told(command: Run, tmp_path: Path) -> None:
+def test_a_model_that_has_learned_its_text_by_heart_is_reported(command: Run, tmp_path: Path) -> None:
     letters, numbers = "abcdefghijklmnopqrstuvwxyz", random.Random(0)
     texts = ["".join(numbers.choice(letters) for _ in range(60)) for _ in range(40)]  # nothing but letters to learn
     (tmp_path / "letters.txt").write_text("\n\n".join(texts))
@@ -94,7 +94,7 @@ def test_a_model_that_has_learned_its_text_by_heart_is_told(command: Run, tmp_pa
     assert re.search(r"forward training \| 151,552 tokens seen, \d+\.\d times the text, in 74 steps of 2,048", card)
 
 
-def test_a_torch_without_muon_is_told(command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_without_muon_is_reported(command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(torch.optim, "Muon")
     for name in ("muon", "optimiser", "loop", "pair"):
         monkeypatch.delitem(sys.modules, f"refdec.train.{name}", raising=False)
@@ -115,11 +115,11 @@ def test_a_pair_in_bfloat16_loads_in_plain_transformers(command: Run, corpus: Pa
 def test_a_run_that_was_stopped_goes_on_and_gives_the_same_pair(
     command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ("--tokens", "40000", *SMALL)
+    options = ("--tokens", "16384", *SMALL)
     assert command("train", str(corpus), "-o", "whole", *options)[0] == 0
     monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
     real = loop.Trainer._report
-    left = 8
+    left = 4
 
     def interrupted(self: loop.Trainer, done: float) -> loop.StepReport:
         nonlocal left
@@ -152,9 +152,9 @@ def test_a_pair_goes_on_with_other_text(command: Run, corpus: Path, small_pair: 
     assert code == 0, err
     assert "Smaller ones would teach more" not in err
     for part in ("forward", "backward"):
-        found = re.search(rf"{part} +([\d.]+) bits per byte \(before ([\d.]+)\)", out)
-        assert found
-        assert float(found[1]) < float(found[2])
+        figures = re.search(rf"{part} +([\d.]+) bits per byte \(before ([\d.]+)\)", out)
+        assert figures
+        assert float(figures[1]) < float(figures[2])
     card = Path("more/README.md").read_text()
     assert "(before " in card
     assert "| begun from | start |" in card
@@ -163,7 +163,7 @@ def test_a_pair_goes_on_with_other_text(command: Run, corpus: Path, small_pair: 
     assert load_pair("more", device="cpu").tokens.vocabulary == load_pair("start", device="cpu").tokens.vocabulary
 
 
-def test_a_pair_that_became_worse_is_told(command: Run, corpus: Path, small_pair: Path) -> None:
+def test_a_pair_that_became_worse_is_reported(command: Run, corpus: Path, small_pair: Path) -> None:
     shutil.copytree(small_pair, "start")
     rates = ("--matrix-rate=2", "--other-rate=2", "--decay=0")
     options = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu", "--tokens=8192", *rates)
@@ -210,6 +210,14 @@ def test_two_runs_do_not_share_a_directory(command: Run, corpus: Path) -> None:
     assert "pair.training is in use: another process writes to it." in message
 
 
+def test_a_text_that_was_refused_can_be_tried_again_with_other_settings(command: Run, corpus: Path) -> None:
+    arguments = ("train", str(corpus), "-o", "pair", "--tokens", "1", *SMALL)
+    message = refusal(command, *arguments, "--held-out=0.000001", "--quiet")
+    assert "No document is held out" in message
+    assert "a higher --held-out" in message
+    assert command(*arguments)[0] == 0
+
+
 def test_the_files_of_a_run_are_removed_while_no_other_can_begin(
     command: Run, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,7 +259,7 @@ def test_the_files_of_a_run_are_removed_while_no_other_can_begin(
         (["corpus", "-o", "pair", "--tokenizer", "t", "--from", "start", "--size", "5m"], "Leave out --tokenizer."),
     ],
 )
-def test_what_cannot_be_trained_is_told_in_a_sentence(
+def test_what_cannot_be_trained_is_refused_with_a_sentence(
     command: Run, corpus: Path, arguments: list[str], message: str
 ) -> None:
     assert corpus.is_dir()
@@ -259,7 +267,7 @@ def test_what_cannot_be_trained_is_told_in_a_sentence(
     assert not Path("pair").exists()
 
 
-def test_rows_that_are_no_text_are_told_and_in_the_card(command: Run, corpus: Path) -> None:
+def test_rows_without_text_are_counted_in_a_message_and_in_the_card(command: Run, corpus: Path) -> None:
     (corpus / "c.txt").write_bytes("Die Straße ist naß.\n\nDas Mädchen singt.".encode("latin-1"))
     code, _, err = command("train", str(corpus), "-o", "pair", "--tokens", "2048", *SMALL)
     assert code == 0, err
@@ -268,10 +276,10 @@ def test_rows_that_are_no_text_are_told_and_in_the_card(command: Run, corpus: Pa
 
 
 def test_several_gpus_have_several_peaks(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     monkeypatch.setattr("refdec.train.hardware.peak", lambda _: 100.0)
-    told = _TrainingProgress(True, Processes(torch.device("cpu"), rank=0, world=2))
-    monkeypatch.setattr(told, "say", said.append)
-    told.trained(Direction.FORWARD, loop.StepReport(1, 8, 1.0, 0.5, 2.0, 8.0), 1.5, 50.0)
-    assert said[0].startswith("forward: 50%, 8 tokens, 8 per second")
-    assert "25% of the peak" in said[0]
+    progress = _TrainingProgress(True, Processes(torch.device("cpu"), rank=0, world=2))
+    monkeypatch.setattr(progress, "say", lines.append)
+    progress.trained(Direction.FORWARD, loop.StepReport(1, 8, 1.0, 0.5, 2.0, 8.0), 1.5, 50.0)
+    assert lines[0].startswith("forward: 50%, 8 tokens, 8 per second")
+    assert "25% of the peak" in lines[0]

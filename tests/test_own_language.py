@@ -1,7 +1,7 @@
-"""Every task with a pair of one's own: trained on text of a small German, tried with sentences that it has never read.
+"""Every task with a pair of a small German, tried with sentences that it has never read.
 
-Without more ado, the pair is a little one, trained here on four topics. Another one, such as that of `python -m
-benchmarks.own_language OUT`, is put to the same tests by REFDEC_OWN_LANGUAGE_PAIR=OUT/pair.
+By default the pair is a little one, trained here on four topics. Another one, such as that of `python -m
+benchmarks.own_language OUT`, is tested the same way with REFDEC_OWN_LANGUAGE_PAIR=OUT/pair.
 """
 
 from __future__ import annotations

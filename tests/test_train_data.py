@@ -184,7 +184,7 @@ def test_a_sample_has_nothing_that_is_held_out(tmp_path: Path, tokenizer: Tokeni
 # What is wrong with a corpus
 
 
-def test_what_is_no_document_is_skipped_counted_and_told(tmp_path: Path, tokens: Tokens) -> None:
+def test_a_row_that_is_not_a_document_is_skipped_counted_and_reported(tmp_path: Path, tokens: Tokens) -> None:
     rows = [json.dumps({"text": story(number)}) for number in range(60)]
     rows[10:10] = ["{no JSON", '{"text": 7}', '{"body": "x"}', '{"text": null}', '{"text": ""}', '{"text": "short"}']
     rows += ["["] * 10
@@ -199,7 +199,7 @@ def test_what_is_no_document_is_skipped_counted_and_told(tmp_path: Path, tokens:
     ]
 
 
-def test_a_line_that_is_no_text_is_left_out(tmp_path: Path) -> None:
+def test_a_line_that_is_not_text_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"A line of good text.\nbad \xff bytes\nAnother line.\n")
     (chunk,) = Corpus.at([tmp_path]).chunks()
     assert chunk.texts == ["A line of good text.\nAnother line."]
@@ -207,7 +207,7 @@ def test_a_line_that_is_no_text_is_left_out(tmp_path: Path) -> None:
     assert "line 2: It is not UTF-8" in chunk.first_bad[0]
 
 
-def test_a_corpus_that_is_none_is_refused(tmp_path: Path, tokens: Tokens) -> None:
+def test_a_corpus_without_text_is_refused(tmp_path: Path, tokens: Tokens) -> None:
     with pytest.raises(InputError, match="No text was named"):
         Corpus.at([])
     with pytest.raises(InputError, match="There is no file"):
@@ -229,7 +229,7 @@ def test_a_corpus_that_is_none_is_refused(tmp_path: Path, tokens: Tokens) -> Non
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
-def test_a_missing_column_is_refused_with_those_there_are(name: str, tmp_path: Path) -> None:
+def test_a_missing_column_is_refused_with_the_existing_ones(name: str, tmp_path: Path) -> None:
     WAYS[name](tmp_path / name, ["A text that stands in another column."])
     corpus = Corpus.at([tmp_path], column="texts")
     with pytest.raises(InputError, match=r"has no column 'texts' \(did you mean 'text'\?\)\. Its columns: .*text"):
@@ -405,7 +405,7 @@ def test_the_same_documents_give_the_same_tokenizer(tokenizer: Tokenizer) -> Non
     assert again.stdout.decode() == tokenizer.to_str()
 
 
-def test_a_tokenizer_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_tokenizer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"There is no file .*tokenizer\.json\. Name a tokenizer\.json"):
         load_tokenizer(tmp_path)
     (tmp_path / "tokenizer.json").write_text("{}")
@@ -663,7 +663,7 @@ def wait_until_gone(group: int) -> None:
 
 
 def wait_for_children(process: subprocess.Popen[bytes]) -> None:
-    """Until the first are there, which then still import what they need."""
+    """Wait for the first child processes, which are still importing."""
     while not any("spawn_main" in args for args in members(process.pid)):
         assert process.poll() is None
 
@@ -761,7 +761,7 @@ def test_a_folder_is_written_by_one_at_a_time(tmp_path: Path, tokens: Tokens) ->
     write_token_files(corpus, tokens, tmp_path / "tokens", step=meanwhile)
 
 
-def test_a_full_disk_is_told(tmp_path: Path, tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, tokens: Tokens, monkeypatch: pytest.MonkeyPatch) -> None:
     corpus = Corpus.at([write_jsonl(tmp_path / "a.jsonl", list(map(story, range(50))))], HELD)
     with pytest.raises(InputError, match=r"a\.jsonl.* cannot be written"):
         write_token_files(corpus, tokens, tmp_path / "a.jsonl" / "token_files")

@@ -1,4 +1,4 @@
-"""What is exported loads, here and in transformers, and says what it cost; what is not a model is refused."""
+"""Exported models load, here and in transformers; the cost of int8 is measured; what is not a model is refused."""
 
 from __future__ import annotations
 
@@ -315,7 +315,7 @@ def test_an_export_that_fails_leaves_the_earlier_one(
 
 
 @pytest.mark.parametrize("direction", Direction)
-def test_what_int8_costs_is_told(
+def test_what_int8_costs_is_measured(
     tmp_path: Path,
     models: dict[Direction, Weights],
     streams: dict[Direction, Tensor],

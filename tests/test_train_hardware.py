@@ -1,4 +1,4 @@
-"""What training thinks of a device, whether there is one here or not."""
+"""What training knows of a device, whether this machine has it or not."""
 
 from __future__ import annotations
 

@@ -126,9 +126,9 @@ def test_a_loss_that_is_no_number_or_stays_up_is_noticed() -> None:
     assert not any(watchdog.wrong(5 - 0.01 * step) for step in range(2 * FIRST))
     assert not any(watchdog.wrong(8.0) for _ in range(STAYS - 1))
     assert not watchdog.wrong(4.0)  # it was one bad step
-    told = [watchdog.wrong(8.0) for _ in range(STAYS)]
-    assert not any(told[:-1])
-    assert "stayed there" in told[-1]
+    messages = [watchdog.wrong(8.0) for _ in range(STAYS)]
+    assert not any(messages[:-1])
+    assert "stayed there" in messages[-1]
     assert "the loss is nan" in watchdog.wrong(math.nan)
 
 
@@ -153,10 +153,10 @@ def test_muon_steps_as_that_of_torch_does(decay: float) -> None:
 
 def test_training_learns_and_ends_with_its_tokens(tmp_path: Path) -> None:
     reports: list[StepReport] = []
-    mine = trainer(tmp_path / "run")
-    before = mine.evaluate(HELD_OUT)
-    trained = mine.run(Budget(tokens=128 * 60), reports.append)
-    assert mine.evaluate(HELD_OUT) < before - 0.5
+    run = trainer(tmp_path / "run")
+    before = run.evaluate(HELD_OUT)
+    trained = run.run(Budget(tokens=128 * 60), reports.append)
+    assert run.evaluate(HELD_OUT) < before - 0.5
     assert trained.state.step == 60
     assert [report.step for report in reports] == list(range(1, 61))
     assert reports[-1].done < 1
@@ -173,21 +173,21 @@ def test_a_budget_of_time_ends_on_time(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_a_budget_for_few_steps_is_told_early_with_a_better_size(tmp_path: Path) -> None:
-    told: list[str] = []
-    trainer(tmp_path / "few").run(Budget(tokens=128 * 20), tell=told.append)
-    assert len(told) == 1
-    assert told[0].startswith("about 20 steps fit into the budget. Smaller ones would teach more: stop, remove ")
-    assert told[0].endswith(", and give --batch-tokens 32.")
-    trainer(tmp_path / "more").run(Budget(tokens=128 * 45), tell=told.append)
-    assert len(told) == 1
+    messages: list[str] = []
+    trainer(tmp_path / "few").run(Budget(tokens=128 * 20), tell=messages.append)
+    assert len(messages) == 1
+    assert messages[0].startswith("about 20 steps fit into the budget. Smaller ones would teach more: stop, remove ")
+    assert messages[0].endswith(", and give --batch-tokens 32.")
+    trainer(tmp_path / "more").run(Budget(tokens=128 * 45), tell=messages.append)
+    assert len(messages) == 1
     assert TINY.better_batch(149, 250) == 64
     assert TINY.better_batch(150, 250) is None
     assert TINY.replace(batch_tokens=16).better_batch(5, 250) is None  # no smaller step is possible
 
 
 def test_a_model_that_is_there_is_trained_like_the_nearest_size() -> None:
-    found = [size_like(count, 512, on_cpu=False) for count in (10, 9_000_000, 60_000_000)]
-    assert found == [SIZES[name] for name in ("5m", "15m", "47m")]
+    recipes = [size_like(count, 512, on_cpu=False) for count in (10, 9_000_000, 60_000_000)]
+    assert recipes == [SIZES[name] for name in ("5m", "15m", "47m")]
     short = size_like(60_000_000, 100, on_cpu=True)  # sequences that it can read, and steps that a CPU can make
     assert short == SIZES["47m"].replace(positions=100, batch_tokens=4_000)
 
@@ -218,57 +218,57 @@ def test_ctrl_c_saves_first(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         trainer(tmp_path / "run").run(Budget(tokens=128 * 30), interrupt)
-    found = checkpoint.load(tmp_path / "run")
-    assert found is not None
-    assert found.values["step"] == 5
+    saved = checkpoint.load(tmp_path / "run")
+    assert saved is not None
+    assert saved.values["step"] == 5
 
 
 def test_a_run_that_goes_wrong_goes_back_and_reads_something_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
-    mine = trainer(tmp_path / "run")
-    told: list[str] = []
+    run = trainer(tmp_path / "run")
+    messages: list[str] = []
 
     def spoil(report: StepReport) -> None:
-        if report.step == 10 and not mine.state.rollbacks:  # the next checkpoint is due before the loss shows it
+        if report.step == 10 and not run.state.rollbacks:  # the next checkpoint is due before the loss shows it
             with torch.no_grad():
-                next(mine.model.parameters()).fill_(math.nan)
+                next(run.model.parameters()).fill_(math.nan)
 
-    trained = mine.run(Budget(tokens=128 * 20), spoil, told.append)
+    trained = run.run(Budget(tokens=128 * 20), spoil, messages.append)
     assert trained.state.rollbacks == 1
     assert trained.state.step == 20
     assert trained.state.skipped == 2
-    assert any("the loss is nan. Going back to step 9" in words for words in told)
+    assert any("the loss is nan. Going back to step 9" in words for words in messages)
 
 
 def test_a_last_step_that_goes_wrong_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop, "SAVE_SECONDS", -1.0)
-    mine = trainer(tmp_path / "run")
-    told: list[str] = []
+    run = trainer(tmp_path / "run")
+    messages: list[str] = []
 
     def spoil(report: StepReport) -> None:
-        if report.step == 20 and not mine.state.rollbacks:
+        if report.step == 20 and not run.state.rollbacks:
             with torch.no_grad():
-                next(mine.model.parameters()).fill_(math.inf)
+                next(run.model.parameters()).fill_(math.inf)
 
-    trained = mine.run(Budget(tokens=128 * 20), spoil, told.append)
+    trained = run.run(Budget(tokens=128 * 20), spoil, messages.append)
     assert (trained.state.step, trained.state.rollbacks) == (20, 1)
-    assert told[-1].startswith("at step 20 some weights are not finite. Going back to step 19")
+    assert messages[-1].startswith("at step 20 some weights are not finite. Going back to step 19")
     assert all(bool(tensor.isfinite().all()) for tensor in trained.weights().values())
 
 
 def test_a_loss_that_is_high_is_not_saved(tmp_path: Path) -> None:
-    mine = trainer(tmp_path / "run")
-    mine._watchdog.up = 1
-    mine._save(print)
+    run = trainer(tmp_path / "run")
+    run._watchdog.up = 1
+    run._save(print)
     assert not (tmp_path / "run").exists()
-    mine._watchdog.up = 0
-    mine._save(print)
+    run._watchdog.up = 0
+    run._save(print)
     assert (tmp_path / "run").exists()
 
 
-def test_a_budget_without_room_for_a_step_is_told(tmp_path: Path) -> None:
+def test_a_budget_without_room_for_a_step_is_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="too small for a single step"):
         trainer(tmp_path / "run").run(Budget(minutes=1e-9))
 
@@ -301,13 +301,13 @@ def test_a_checkpoint_is_whole_or_the_one_before_it(tmp_path: Path) -> None:
     first = Checkpoint({"a": torch.ones(2)}, {}, {"step": 1})
     checkpoint.save(home, first)
     checkpoint.save(home, Checkpoint({"a": torch.zeros(2)}, {}, {"step": 2}))
-    found = checkpoint.load(home)
-    assert found is not None
-    assert found.values == {"step": 2}
+    saved = checkpoint.load(home)
+    assert saved is not None
+    assert saved.values == {"step": 2}
     home.rename(home.with_name("run.old"))  # killed between two steps
-    found = checkpoint.load(home)
-    assert found is not None
-    assert found.values == {"step": 2}
+    saved = checkpoint.load(home)
+    assert saved is not None
+    assert saved.values == {"step": 2}
     (home.with_name("run.old") / "weights.safetensors").write_bytes(b"odd")
     with pytest.raises(ModelError, match=r"run\.old cannot be used"):
         checkpoint.load(home)
@@ -328,22 +328,22 @@ def test_a_checkpoint_with_an_odd_name_stays_until_the_next_is_there(
         patch.setattr(os, "replace", replace)
         with pytest.raises(KeyboardInterrupt):  # and again
             checkpoint.save(home, Checkpoint({}, {}, {"step": 2}))
-    found = checkpoint.load(home)
-    assert found is not None
-    assert found.values == {"step": 1}
+    saved = checkpoint.load(home)
+    assert saved is not None
+    assert saved.values == {"step": 1}
 
 
 def test_a_full_disk_is_told_and_training_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10))
-    told: list[str] = []
-    trained = trainer(tmp_path / "run").run(Budget(tokens=128 * 3), tell=told.append)
+    messages: list[str] = []
+    trained = trainer(tmp_path / "run").run(Budget(tokens=128 * 3), tell=messages.append)
     assert trained.state.step == 3
-    assert any("a checkpoint needs" in words for words in told)
+    assert any("a checkpoint needs" in words for words in messages)
 
 
 def train_until_killed(home: Path, told: Connection, moment: str) -> None:
-    """In a process of its own: saves after every step and tells of it; at some moments it stands still to be killed."""
+    """In a separate process: save after every step, and at the given moment report it and wait to be killed."""
     loop.SAVE_SECONDS = -1.0
     steps: list[int] = []
     real_replace = os.replace
@@ -387,9 +387,9 @@ def test_a_run_that_is_killed_goes_on_to_the_same_digits(tmp_path: Path) -> None
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL
-        found = checkpoint.load(home)
-        assert found is not None
-        steps.append(found.values["step"])
+        saved = checkpoint.load(home)
+        assert saved is not None
+        steps.append(saved.values["step"])
     assert steps == sorted(set(steps))  # it came further every time
     assert steps[-1] < 30
     killed, whole = (trainer(place).run(Budget(tokens=128 * 30)) for place in (home, tmp_path / "whole"))
@@ -405,9 +405,9 @@ def test_a_run_that_is_stopped_before_its_first_step_goes_on(tmp_path: Path, mon
 
     with pytest.raises(RuntimeError, match="killed"):
         trainer(tmp_path / "run").run(Budget(tokens=128 * 3), stop)
-    found = checkpoint.load(tmp_path / "run")
-    assert found is not None
-    assert found.values["step"] == 0
+    saved = checkpoint.load(tmp_path / "run")
+    assert saved is not None
+    assert saved.values["step"] == 0
     assert trainer(tmp_path / "run").run(Budget(tokens=128 * 3)).state.step == 3
 
 

@@ -1,4 +1,4 @@
-"""A forward model that is there gets a backward partner: its tokenizer, its start id, a directory that goes with it."""
+"""A forward model gets a backward partner with its tokenizer and start id, in a directory that fits it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ QUICK: dict[str, Any] = {"contexts": 3, "context_tokens": 6, "kept_contexts": 2,
 
 
 def tokenizer_of(specials: list[str]) -> Tokenizer:
-    """Of so many entries; the special ones come first."""
+    """A tokenizer of so many entries; special ones come first."""
     made = Tokenizer(BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -112,7 +112,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def corpus(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A text, where the two models lie as well."""
+    """A text, in a directory with the two models."""
     monkeypatch.chdir(tmp_path)
     for model in models.iterdir():
         shutil.copytree(model, model.name)
@@ -123,8 +123,8 @@ def corpus(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def read_config(home: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((Path(home) / "config.json").read_text())
-    return found
+    config: dict[str, Any] = json.loads((Path(home) / "config.json").read_text())
+    return config
 
 
 @pytest.mark.parametrize(("forward", "start", "stored"), [("gpt2", ENTRIES, "--bfloat16"), ("llama", 1, "--int8")])
@@ -196,7 +196,7 @@ def test_a_partner_goes_on_from_the_model_itself(command: Run, corpus: str) -> N
     )
 
 
-def test_a_partner_that_has_not_turned_round_yet_is_told(command: Run, corpus: str) -> None:
+def test_a_partner_that_has_not_turned_round_yet_is_reported(command: Run, corpus: str) -> None:
     code, _, err = command(
         "train", corpus, "-o", "partner", "--partner-of", "llama", "--from", "llama", "--tokens=2048", *QUICKLY
     )
@@ -230,7 +230,7 @@ def test_the_whole_budget_is_for_the_one_direction(command: Run, corpus: str, mo
         (["--partner-of", "llama", "--from", "llama", "--positions", "512"], "Give --positions 256 or fewer."),
     ],
 )
-def test_a_partner_that_cannot_be_is_told_in_a_sentence(
+def test_a_partner_that_cannot_be_is_refused_with_a_sentence(
     command: Run, corpus: str, options: list[str], message: str
 ) -> None:
     assert message in refusal(command, "train", corpus, "-o", "partner", *options)

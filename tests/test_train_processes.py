@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tests.conftest import Run  # which brings more than the processes that are started here need
 
 ODD = TINY.replace(vocabulary=301, layers=3, inner=47)
-"""Nothing that two processes could share evenly: rows, layers, matrices of a shape."""
+"""Two processes cannot divide anything of this evenly: rows, layers, matrices of a shape."""
 
 STEPS, STOPPED = 6, 3
 PATIENCE = 600  # seconds until a test gives up: far more than a busy machine takes
@@ -50,7 +50,7 @@ ROOT = Path(__file__).parent.parent
 
 
 def in_float32(set_value: Callable[[Any, str, Any], None]) -> None:
-    """And in several passes a step, the same for one process and for two."""
+    """In several passes per step, as many for one process as for two."""
     set_value(loop, "is_quick_at_bfloat16", lambda _: False)
     set_value(loop, "CPU_TOKENS", 2 * ODD.positions)
 
@@ -65,7 +65,7 @@ def train(home: Path, us: Processes, sharded: bool = False, compiled: bool = Fal
 
 
 def train_a_part(home: Path, us: Processes, sharded: bool = False) -> None:
-    """Stopped from outside after some steps, all of which were saved."""
+    """Train until it is stopped after some steps, each of which is saved."""
 
     def stop(report: StepReport) -> None:
         if report.step > STOPPED:
@@ -90,16 +90,16 @@ def muon(share: Callable[[torch.Tensor], torch.Tensor]) -> list[torch.Tensor]:
 
 
 def in_processes(home: Path) -> None:
-    """What one of two processes does; the first writes down what came out."""
+    """The work of one of two processes; the first writes the results to files."""
     in_float32(setattr)
     with joined(torch.device("cpu")) as us:
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
 
         def note(name: str, sharded: bool, compiled: bool = False) -> None:
             trained = train(home / name, us, sharded, compiled)
             measured, weights = [0.0, 0.0], trained.weights()
             dist.all_gather_object(measured, trained.evaluate(HELD_OUT))
-            found[name] = {"curve": trained.state.curve, "measured": measured}
+            results[name] = {"curve": trained.state.curve, "measured": measured}
             us.first(lambda: save_file(weights, home / f"{name}.safetensors"))
 
         note("replicated", False)
@@ -114,11 +114,11 @@ def in_processes(home: Path) -> None:
         note("sharded, compiled", True, True)
         like = distribute_tensor(torch.zeros(2, 1), init_device_mesh("cpu", (2,)), [Shard(0)])
         moved = [matrix.full_tensor() for matrix in muon(lambda whole: share_of(whole, like))]  # type: ignore[attr-defined]
-        found["muon"] = max(
+        results["muon"] = max(
             float((mine - other).abs().max()) for mine, other in zip(moved, muon(lambda whole: whole), strict=True)
         )
         if us.is_first:
-            (home / "found.json").write_text(json.dumps(found))
+            (home / "results.json").write_text(json.dumps(results))
 
 
 def torchrun(*arguments: str, home: Path, **options: Any) -> subprocess.Popen[str]:
@@ -146,7 +146,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def one(home: Path) -> Iterator[Trainer]:
-    """The run of one process that the others are held against."""
+    """The run of one process that the others are compared with."""
     with pytest.MonkeyPatch.context() as patch:
         in_float32(patch.setattr)
         yield train(home / "one", CPU)
@@ -172,8 +172,8 @@ def test_it_is_the_same_run_in_one_process_and_in_two_and_from_one_to_the_other(
         other = train(home / name, CPU)
         curve, measured, weights = other.state.curve, [other.evaluate(HELD_OUT)], other.weights()
     else:
-        found = json.loads((home / "found.json").read_text())[name]
-        curve, measured, weights = found["curve"], found["measured"], load_file(home / f"{name}.safetensors")
+        result = json.loads((home / "results.json").read_text())[name]
+        curve, measured, weights = result["curve"], result["measured"], load_file(home / f"{name}.safetensors")
     assert [tokens for tokens, _ in curve] == [tokens for tokens, _ in one.state.curve]
     assert [loss for _, loss in curve] == pytest.approx([loss for _, loss in one.state.curve], abs=1e-4)
     assert measured == pytest.approx([one.evaluate(HELD_OUT)] * len(measured), abs=1e-4)  # in every process
@@ -194,7 +194,7 @@ def test_a_checkpoint_does_not_show_how_many_processes_wrote_it(home: Path, name
 
 
 def test_muon_steps_the_same_in_shares(home: Path) -> None:
-    assert json.loads((home / "found.json").read_text())["muon"] < 1e-6
+    assert json.loads((home / "results.json").read_text())["muon"] < 1e-6
 
 
 def test_shares_are_those_of_torch() -> None:
@@ -256,7 +256,7 @@ def stories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ours(said: str) -> list[str]:
-    """Without what torchrun adds."""
+    """The lines of refdec, without those of torchrun."""
     return [line for line in said.splitlines() if line.startswith("refdec: ")]
 
 
@@ -305,7 +305,7 @@ def test_an_error_of_the_first_while_the_others_wait_ends_all_with_one_sentence(
 
 @pytest.fixture
 def two(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Processes]:
-    """One of two processes that torchrun started, or so it seems."""
+    """Pretend to be one of two processes that torchrun started."""
     store = dist.HashStore()  # type: ignore[attr-defined]
     monkeypatch.setattr(processes, "_store", lambda: store)
     monkeypatch.setattr(processes, "LAST_WORDS", timedelta(milliseconds=1))
@@ -376,5 +376,5 @@ def test_work_that_is_done_is_waited_for_in_turn(two: Callable[[int], Processes]
 
 
 def nats(out: str) -> list[float]:
-    """What the command says in the end, of each direction."""
-    return [float(found) for found in re.findall(r"([\d.]+) nats per token", out)]
+    """The nats per token that the command prints for each direction."""
+    return [float(figure) for figure in re.findall(r"([\d.]+) nats per token", out)]

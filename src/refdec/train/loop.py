@@ -359,9 +359,10 @@ class Trainer:
         steps = max(1, round(self.state.step / done))
         better = self.recipe.better_batch(steps, ENOUGH_STEPS.get(self.device.type, 0))
         if better is not None:
+            fit = "1 step fits" if steps == 1 else f"{steps:,} steps fit"
             tell(
-                f"about {steps:,} steps fit into the budget. Smaller ones would teach more: stop, remove "
-                f"{self._home.parent}, and give --batch-tokens {better}."
+                f"about {fit} into the budget. Smaller ones would teach more: stop, remove {self._home.parent}, and "
+                f"give --batch-tokens {better}."
             )
 
     def _report(self, done: float) -> StepReport:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from refdec.errors import InputError
+from refdec.errors import InputError, RefdecError
 from refdec.files.growing import lock
 from refdec.files.whole import write_whole
 from refdec.lm.direction import Direction
@@ -149,7 +149,7 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
         result = measure(trainer, weights[direction], token_files, tokenizer, direction, before, int8=plan.int8)
         results[direction] = result
         shape = trainer.shape
-        tell(f"{result} of held-out text. {result.sample}")
+        tell(f"{result} of held-out text. A sample: {result.sample}")
         for warning in warnings(trainer, result, token_files, direction):
             tell(warning)
         del trainer  # the next one needs its memory
@@ -175,6 +175,15 @@ def _prepare(plan: Plan, watcher: Watcher, held: ExitStack) -> None:
     plan.work.mkdir(parents=True, exist_ok=True)
     lock(held.enter_context((plan.work / "lock").open("wb")), plan.work)
     _refuse_another(plan, tokens)
+    try:
+        _tokenise(plan, tokens, watcher)
+    except RefdecError:
+        if not any((plan.work / direction.value).exists() for direction in plan.directions):
+            shutil.rmtree(plan.work, ignore_errors=True)  # nothing is trained yet: other settings may be tried
+        raise
+
+
+def _tokenise(plan: Plan, tokens: Tokens | None, watcher: Watcher) -> None:
     file = plan.work / "tokenizer.json"
     if tokens is None:
         if file.exists():
