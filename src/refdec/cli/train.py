@@ -53,11 +53,11 @@ TEXT, FILES = "Text", "Files and processes"
 @click.option("--partner-of", metavar="MODEL", help="make a backward model for this forward one")
 @click.option("--device", metavar="NAME", help="cpu, cuda or cuda:1 [default: a GPU, if any]")
 @quiet_option
-@_option(TEXT, "--column", default="text", show_default=True, metavar="NAME", help="column of a table with the text")
+@_option(TEXT, "--column", default="text", show_default=True, metavar="NAME", help="column with the text")
 @_option(TEXT, "--exclude", type=FILE, multiple=True, metavar="FILE", help="remove its lines and sentences; repeatable")
 @_option(TEXT, "--clean/--no-clean", default=True, help="mend white space, drop short documents")
 @_option(TEXT, "--deduplicate/--no-deduplicate", default=True, help="take every document once")
-@_option(TEXT, "--held-out", type=float, metavar="X", help="share of documents to measure with [default: 0.005]")
+@_option(TEXT, "--held-out", type=float, metavar="X", help="share to measure with [default: 0.005]")
 @_option(TEXT, "--tokenizer", type=FILE, metavar="FILE", help="use a tokenizer.json, do not learn one")
 @_option(FILES, "--int8/--bfloat16", default=True, help="small files, or files for transformers too")
 @_option(FILES, "--keep", is_flag=True, help="keep tokenised text and checkpoints")
