@@ -1,9 +1,9 @@
-"""What a machine can do at most, measured: operations a second by precision, and bytes a second.
+"""The measured ceilings of a machine: operations per second by precision, and bytes per second.
 
     python -m benchmarks.ceilings --device cuda
 
-Large matrix products on random data and a large copy, with all of torch's threads, on a machine that is otherwise
-idle: one other busy process can cost more than half. Prints a table, and one JSON line last. `refdec.lm.cost` turns
+Large matrix products on random data and a large copy, with all of torch's threads. The machine must be idle: one
+busy process can cost more than half. Prints a table, and one JSON line last. `refdec.lm.cost` turns
 these ceilings into the time that a piece of work takes at least.
 """
 
@@ -24,9 +24,9 @@ REPEATS = 20  # at most
 
 @dataclass(frozen=True, slots=True)
 class Ceilings:
-    """Of one device, as torch reaches them."""
+    """The ceilings of one device, as torch reaches them."""
 
-    flops: dict[str, float]  # precision -> operations a second, a multiplication and an addition counting as two
+    flops: dict[str, float]  # precision -> operations per second; a multiplication and an addition are two
     bytes_per_second: float  # read plus written
 
 
@@ -49,7 +49,7 @@ def _product(device: torch.device, dtype: torch.dtype, size: int) -> float:
 
 
 def _int8_product(rows: int = 512, inner: int = 512, columns: int = 2816) -> float:
-    """Shapes as an MLP of the embedded pair has them; the second matrix lies as a weight does, by columns."""
+    """The shapes of an MLP of the embedded pair; the second matrix is stored by columns, as weights are."""
     left = torch.randint(-127, 128, (rows, inner), dtype=torch.int8)
     right = torch.randint(-127, 128, (columns, inner), dtype=torch.int8).t()
     return 2 * rows * inner * columns / _median(torch.device("cpu"), lambda: torch._int_mm(left, right))
@@ -62,7 +62,7 @@ def _copy(device: torch.device, gibibytes: float) -> float:
 
 
 def _median(device: torch.device, work: Callable[[], object]) -> float:
-    """Seconds that the work takes, once it is warm."""
+    """Median seconds of the work after a warm-up."""
 
     def once() -> float:
         began = time.perf_counter()
@@ -89,12 +89,12 @@ def main() -> None:
         if device.type == "cuda"
         else f"CPU, torch threads: {torch.get_num_threads()}"
     )
-    found = measure(device)
+    ceilings = measure(device)
     print(name)
-    for precision, value in found.flops.items():
-        print(f"{precision:10} {value / 1e9:12,.1f} G operations a second")
-    print(f"{'memory':10} {found.bytes_per_second / 1e9:12,.1f} GB a second, read plus written")
-    print(json.dumps({"benchmark": "ceilings", "device": str(device), "name": name, **asdict(found)}))
+    for precision, value in ceilings.flops.items():
+        print(f"{precision:10} {value / 1e9:12,.1f} G operations per second")
+    print(f"{'memory':10} {ceilings.bytes_per_second / 1e9:12,.1f} GB per second, read plus written")
+    print(json.dumps({"benchmark": "ceilings", "device": str(device), "name": name, **asdict(ceilings)}))
 
 
 if __name__ == "__main__":

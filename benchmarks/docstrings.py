@@ -1,4 +1,4 @@
-"""A domain that every machine has: what Python's standard library says of itself, one document a module.
+"""A domain that every machine has: the docstrings of Python's standard library, one document per module.
 
 python -m benchmarks.docstrings docs.jsonl
 """
@@ -25,9 +25,9 @@ def documents(library: Path) -> Iterator[str]:
         if APART.isdisjoint(path.relative_to(library).parts):
             with warnings.catch_warnings(action="ignore"):  # of odd escapes in strings
                 tree = ast.parse(path.read_bytes())
-            found = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, DOCUMENTED)]
-            if any(found):
-                yield "\n\n".join(text for text in found if text)
+            texts = [ast.get_docstring(node) for node in ast.walk(tree) if isinstance(node, DOCUMENTED)]
+            if any(texts):
+                yield "\n\n".join(text for text in texts if text)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""How well a pair knows text: bits a byte of the documents that `refdec train` would hold out of a corpus.
+"""How well a pair knows text: bits per byte of the documents that `refdec train` would hold out of a corpus.
 
     python -m benchmarks.held_out CORPUS
     python -m benchmarks.held_out CORPUS --pair DIR --windows 600
@@ -16,12 +16,13 @@ from pathlib import Path
 from refdec.lm.device import choose_device
 from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED
-from refdec.train.batches import windows_of
+from refdec.lm.tokens import Tokens
 from refdec.train.corpus import Corpus
 from refdec.train.export import load_initial
 from refdec.train.model import Llama
-from refdec.train.shards import write_shards
-from refdec.train.tokenizer import load_tokenizer
+from refdec.train.token_files import write_token_files
+from refdec.train.tokenizer import load_tokenizer, start_of
+from refdec.train.windows import windows_of
 
 ROWS = 8
 
@@ -30,20 +31,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--pair", type=Path, default=EMBEDDED)
-    parser.add_argument("--windows", type=int, help="so many of each direction, rather than all")
+    parser.add_argument("--windows", type=int, help="read so many windows per direction, not all")
     parser.add_argument("--device")
     given = parser.parse_args()
     device = choose_device(given.device)
     with tempfile.TemporaryDirectory() as home:
-        shards = write_shards(Corpus.at([given.corpus]), load_tokenizer(given.pair), Path(home))
+        tokenizer = load_tokenizer(given.pair)
+        token_files = write_token_files(Corpus.at([given.corpus]), Tokens(tokenizer, start_of(tokenizer)), Path(home))
         for direction in Direction:
             shape, weights = load_initial(given.pair / direction.value)
             model = Llama(shape).to(device)
             model.load_state_dict(weights)
-            windows = windows_of(shards.held_out, direction, shape.positions, given.windows)
+            windows = windows_of(token_files.held_out, direction, shape.positions, given.windows)
             nats = model.mean_loss(windows, ROWS)
-            bits, count = shards.bits(nats), windows[:, 1:].numel()
-            print(f"{direction.value:9} {bits:.4f} bits a byte, {nats:.4f} nats a token, {count:,} tokens")
+            bits, count = token_files.bits(nats), windows[:, 1:].numel()
+            print(f"{direction.value:9} {bits:.4f} bits per byte, {nats:.4f} nats per token, {count:,} tokens")
 
 
 if __name__ == "__main__":

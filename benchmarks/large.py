@@ -2,9 +2,8 @@
 
     python -m benchmarks.large --device cuda
 
-Random weights say nothing, but cost as much as trained ones. Scores candidates next to contexts, as the last phase of
-a paraphrase does, and compares the time with the floor; then paraphrases one sentence. Prints a table, and one JSON
-line last.
+Random weights cost as much as trained ones. Scores candidates with contexts, as the last phase of a paraphrase does,
+and compares the time with its lower bound; then paraphrases one sentence. Prints a table, and one JSON line last.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ def main() -> None:
     floor = model.cost.floor(work, ceilings.flops["bfloat16"], ceilings.bytes_per_second)
     flops = model.cost.flops(work.tokens, work.head_tokens, work.attended)
     used = torch.cuda.max_memory_allocated() / 2**30
-    print(f"{model.cost.parameters / 1e9:.2f} G parameters a model, {used:.0f} GiB used")
+    print(f"{model.cost.parameters / 1e9:.2f} G parameters per model, {used:.0f} GiB used")
     print(f"scoring {work.tokens} tokens: {seconds * 1e3:.0f} ms, {flops / seconds / 1e12:.0f} TFLOP/s")
     rate = ceilings.flops["bfloat16"] / 1e12
     print(f"floor {floor * 1e3:.0f} ms at {rate:.0f} TFLOP/s: {floor / seconds:.0%} of it reached")

@@ -1,11 +1,11 @@
-"""Your own language: text of a language that no model was made for, a pair of models in ten minutes, every task tried.
+"""Your own language: text of a language without any model, a pair trained in ten minutes, and every task tried.
 
     python -m benchmarks.own_language OUT
     python -m benchmarks.own_language OUT --minutes 2 --size 5m --vocabulary 3072
 
-The language is the small German of `benchmarks.german`. Its grammar writes the corpus, and reads what the pair makes:
-so every result is either no sentence, or one whose meaning is known. What the pair is tried with does not occur in the
-corpus. Trains with the command itself, in a process of its own; where OUT has a pair already, that is taken.
+The language is the small German of `benchmarks.german`. Its grammar writes the corpus and parses the results: each is
+either not a sentence, or one whose meaning is known. The sentences to try do not occur in the corpus. Trains with the
+command itself, in a separate process; a pair that is already in OUT is used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from refdec import Reflector, load_pair
 MEGABYTES = 8.0
 RECIPE = ("--size=5m", "--vocabulary=3072", "--positions=128", "--batch-tokens=2048", "--held-out=0.01")
 NO_LOSS: dict[str, Any] = {"loss": 0.0}
-"""German nouns look like names; a paraphrase may well use others."""
+"""Nouns look like names because of their capitals; paraphrases may use other ones."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Trio:
 
 @dataclass(frozen=True)
 class Passage:
-    """Three things that happen one after the other."""
+    """Three sentences of a story in a row."""
 
     left: str
     middle: str
@@ -57,20 +57,20 @@ class Passage:
 
 
 def trios(count: int, seed: int = 0, only: tuple[str, ...] = ()) -> list[Trio]:
-    """Sentences of which no corpus says what they say."""
+    """Sentences whose meaning occurs in no corpus."""
     random = Random(seed)
     meanings = list(held_out_meanings(random, only))
-    found = []
+    made = []
     for number, meaning in enumerate(meanings[:count]):
         tense = random.choice(("present", "past", "perfect"))
         source = meaning.statement(random, tense)
         others = (other for other in meanings[number + 1 :] + meanings if other.event.topic != meaning.event.topic)
-        found.append(Trio(source, meaning.statement(random, tense, source), next(others).statement(random, tense)))
-    return found
+        made.append(Trio(source, meaning.statement(random, tense, source), next(others).statement(random, tense)))
+    return made
 
 
 def passages(count: int, seed: int = 0, only: tuple[str, ...] = ()) -> list[Passage]:
-    """Parts of stories whose middle sentence no corpus has of their person."""
+    """Parts of stories; no corpus has the middle event with this person."""
     return list(islice(_passages(Random(seed), only), count))
 
 
@@ -93,7 +93,7 @@ def meaning(text: str) -> Reading | None:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether it is one of the language."""
+    """Whether a text is a sentence of the language."""
     return meaning(text) is not None
 
 
@@ -102,30 +102,30 @@ def is_on_topic(text: str, source: str) -> bool:
 
 
 def tells_the_event(text: str, source: str) -> bool:
-    """Whether a text is a sentence that says the same, if perhaps of somebody or something else."""
-    mine, its = meaning(text), meaning(source)
-    return mine is not None and its is not None and mine.events == its.events
+    """Whether a text is a sentence about the same event, perhaps with other people and things."""
+    said, given = meaning(text), meaning(source)
+    return said is not None and given is not None and said.events == given.events
 
 
 def says_the_same(text: str, source: str) -> bool:
-    """Whether a text says the same of nobody and nothing else."""
-    mine, its = meaning(text), meaning(source)
-    if mine is None or its is None or mine.events != its.events:
+    """Whether a text is a sentence about the same event with the same people and things."""
+    said, given = meaning(text), meaning(source)
+    if said is None or given is None or said.events != given.events:
         return False
-    known = dict(its.chosen)
-    return all(known.get(name, value) == value for name, value in mine.chosen)
+    chosen = dict(given.chosen)
+    return all(chosen.get(name, value) == value for name, value in said.chosen)
 
 
 def topics_of(text: str) -> set[str]:
-    found = meaning(text)
-    return found.topics if found else set()
+    reading = meaning(text)
+    return reading.topics if reading else set()
 
 
 def judged(what: str, rows: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """How many texts, each with its source, are sentences, on its topic, of its event, and of its meaning."""
+    """How many texts are sentences, and share the topic, the event and the meaning of their sources."""
     tests = {"on the topic": is_on_topic, "tell the same event": tells_the_event, "say the same": says_the_same}
-    found = {f"{what} are sentences of the language": share([is_sentence(text) for text, _ in rows])}
-    return found | {f"{what} {name}": share([test(*row) for row in rows]) for name, test in tests.items()}
+    sentences = {f"{what} are sentences of the language": share([is_sentence(text) for text, _ in rows])}
+    return sentences | {f"{what} {name}": share([test(*row) for row in rows]) for name, test in tests.items()}
 
 
 def share(found: Sequence[bool]) -> str:
@@ -141,7 +141,7 @@ def write_corpus(path: Path, megabytes: float, seed: int = 0) -> str:
 
 
 def train(text: Path, pair: Path, options: Sequence[str]) -> float:
-    """With the command, as its users do. Seconds, everything included."""
+    """Run the command; return its seconds in all."""
     command = [sys.executable, "-m", "refdec", "train", str(text), "-o", str(pair), *options]
     print("$ refdec", *command[3:], flush=True)
     began = time.monotonic()
@@ -155,12 +155,12 @@ def try_paraphrases(reflector: Reflector, count: int, shown: int) -> dict[str, A
     first_three: list[tuple[str, str]] = []
     sources = [trio.source for trio in trios(count)]
     for number, result in enumerate(reflector.paraphrase(iter(sources), **NO_LOSS)):
-        found = [item for item in result if not item.copy]
-        best += [(item.text, result.source) for item in found[:1]]
-        first_three += [(item.text, result.source) for item in found[:3]]
+        changed = [item for item in result if not item.copy]
+        best += [(item.text, result.source) for item in changed[:1]]
+        first_three += [(item.text, result.source) for item in changed[:3]]
         if number < shown:
             print(f"  {result.source}")
-            for item in found[:3]:
+            for item in changed[:3]:
                 print(f"    {_mark(item.text, result.source)} {item.relative:+7.2f}  {item.text}")
     same = [says_the_same(str(result.best or ""), result.source) for result in reflector.paraphrase(sources)]
     without = {"sources without any": share([False] * len(best) + [True] * (count - len(best)))}
@@ -203,20 +203,20 @@ def try_infilling(reflector: Reflector, count: int, shown: int) -> dict[str, Any
 
 def try_rewriting(reflector: Reflector, count: int, shown: int) -> dict[str, Any]:
     print("\nRewriting (the sentence in brackets, in its place)")
-    found = []
+    rewritten = []
     for number, passage in enumerate(passages(count, seed=3)):
         result = reflector.rewrite(passage.document)
-        found.append((str(result), passage))
+        rewritten.append((str(result), passage.middle))
         if number < shown:
             print(f"  {passage.document}\n    {_mark(str(result), passage.middle)} {result or '-'}")
-    return judged("best", [(text, passage.middle) for text, passage in found])
+    return judged("best", rewritten)
 
 
 def _mark(text: str, source: str) -> str:
-    """= says the same, + the same of somebody or something else, ~ is on the topic, - is a sentence, ! is none."""
+    """= says the same, + the same event with others, ~ on the topic, - another sentence, ! not a sentence."""
     marks = {"=": says_the_same, "+": tells_the_event, "~": is_on_topic}
-    found = next((mark for mark, test in marks.items() if test(text, source)), "")
-    return found or ("-" if is_sentence(text) else "!")
+    mark = next((mark for mark, test in marks.items() if test(text, source)), "")
+    return mark or ("-" if is_sentence(text) else "!")
 
 
 def main() -> None:

@@ -1,17 +1,18 @@
 """Which recipe learns most in the same time? Each is trained for some minutes on the same text, one after the other.
 
-    python -m benchmarks.recipes SHARDS --minutes 1 --try "" --try "matrix_rate=0.01" --try "layers=24 width=384"
-    python -m benchmarks.recipes SHARDS --size 125m --minutes 0.5 --try "" --out recipes.jsonl
+    python -m benchmarks.recipes TOKENS --minutes 1 --try "" --try "matrix_rate=0.01" --try "layers=24 width=384"
+    python -m benchmarks.recipes TOKENS --size 125m --minutes 0.5 --try "" --out recipes.jsonl
 
-A try is settings of a recipe, or nothing for the size as it is, and of what is read: `shards=FOLDER` takes other
-shards, such as those of another vocabulary; `reads=backward` reads from right to left; `reads=both` makes one model
-that reads either way, told which by the first token of a sequence, and gives it twice the budget, as a pair has.
-Prints held-out bits a byte before and after, speed and the share of the device's peak, where it is known
-(`refdec.train.hardware`); `--out` adds a JSON line for each try to a file. With `--turn FILE`, one try a process, the
-next one compiles while this one trains, and none trains beside another. The table in docs/training.md:
+TOKENS is a folder of token files, from `benchmarks.token_files`. A try is settings of a recipe (none: the size as it
+is) and of the text: `tokens=FOLDER` takes other token files, such as those of another vocabulary; `reads=backward`
+reads from right to left; `reads=both` makes one model for both directions, which the first token of a sequence tells
+apart, with twice the budget, as a pair has. Prints held-out bits per byte before and after, speed and the share of the
+device's peak (`refdec.train.hardware`); `--out` adds a JSON line per try to a file. With `--turn FILE` and one try per
+process, the next one compiles while this one trains, and only one trains at a time. The table in
+docs/training-figures.md:
 
-    for size in 8192 16384 32768; do python -m benchmarks.shards CORPUS shards-$size --vocabulary $size; done
-    grep -v '^#' benchmarks/recipes.txt | xargs -P 3 -d '\\n' -I TRY python -m benchmarks.recipes shards-16384 \\
+    for size in 8192 16384 32768; do python -m benchmarks.token_files CORPUS tokens-$size --vocabulary $size; done
+    grep -v '^#' benchmarks/recipes.txt | xargs -P 3 -d '\\n' -I TRY python -m benchmarks.recipes tokens-16384 \\
         --minutes 0.6 --turn turn --out recipes.jsonl --try TRY
 """
 
@@ -31,16 +32,16 @@ import torch
 
 from refdec.lm.device import choose_device
 from refdec.lm.direction import Direction
-from refdec.train.batches import Batches, Ids
 from refdec.train.export import load_initial
-from refdec.train.hardware import pays_to_compile, peak
+from refdec.train.hardware import has_compiler, pays_to_compile, peak
 from refdec.train.loop import Trainer
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe, size
-from refdec.train.shards import Shards
+from refdec.train.token_files import TokenFiles
+from refdec.train.windows import StreamWindows, Windows, windows_of
 
 SPARE = 64
-"""Entries added for the two ids of directions: a round number, for the GPU's sake."""
+"""Entries added for the ids of the two directions: a round number, which is faster on a GPU."""
 
 
 @dataclass(frozen=True)
@@ -49,30 +50,40 @@ class Try:
 
     words: str
     recipe: Recipe
-    shards: Shards
+    token_files: TokenFiles
     reads: str  # forward, backward, both
 
     @classmethod
-    def of(cls, words: str, base: Recipe, shards: Path) -> Try:
+    def of(cls, words: str, base: Recipe, folder: Path) -> Try:
         kinds: dict[str, Any] = {name: type(value) for name, value in base.items()}
         given = dict(word.split("=", 1) for word in words.split())
-        found = Shards.open(Path(given.pop("shards", shards)))
+        token_files = TokenFiles.open(Path(given.pop("tokens", folder)))
         reads = given.pop("reads", Direction.FORWARD.value)
         unknown = given.keys() - kinds.keys()
         if unknown:
-            raise SystemExit(f"{unknown.pop()} is no setting of a recipe.")
+            raise SystemExit(f"{unknown.pop()} is not a setting of a recipe.")
         changes = {
             name: value == "True" if kinds[name] is bool else kinds[name](value) for name, value in given.items()
         }
-        vocabulary = found.vocabulary + (SPARE if reads == "both" else 0)
-        return cls(words, base.replace(vocabulary=vocabulary, **changes), found, reads)
+        vocabulary = token_files.vocabulary + (SPARE if reads == "both" else 0)
+        return cls(words, base.replace(vocabulary=vocabulary, **changes), token_files, reads)
 
-    def batches(self) -> Batches | BothWays:
-        length, sequences, seed = self.recipe.positions, self.recipe.sequences, self.recipe.seed
-        if self.reads != "both":
-            return Batches(self.shards.train, Direction(self.reads), length, sequences, seed)
-        ways = [Batches(self.shards.train, direction, length, sequences // 2, seed) for direction in Direction]
-        return BothWays(ways, self.shards.vocabulary)
+    @property
+    def directions(self) -> list[Direction]:
+        return list(Direction) if self.reads == "both" else [Direction(self.reads)]
+
+    def windows(self) -> Windows:
+        """What is trained on."""
+        stream, sequences = self.token_files.train, self.recipe.sequences // len(self.directions)
+        ways = [
+            StreamWindows(stream, way, self.recipe.positions, sequences, self.recipe.seed) for way in self.directions
+        ]
+        return ways[0] if len(ways) == 1 else BothWays(ways, self.token_files.vocabulary)
+
+    def held_out(self) -> torch.Tensor:
+        """The windows that are measured on."""
+        ways = [windows_of(self.token_files.held_out, way, self.recipe.positions) for way in self.directions]
+        return ways[0] if len(ways) == 1 else marked(ways, self.token_files.vocabulary)
 
     def budget(self, given: Budget) -> Budget:
         if self.reads != "both":
@@ -81,25 +92,24 @@ class Try:
 
 
 class BothWays:
-    """Windows of both directions in every step, each with the id of its direction in the place of its first token."""
+    """Windows of both directions in every step."""
 
-    def __init__(self, ways: Sequence[Batches], first_mark: int) -> None:
+    def __init__(self, ways: Sequence[StreamWindows], first_mark: int) -> None:
         self._ways, self._first_mark = ways, first_mark
 
     def at(self, step: int, skip: int = 0) -> torch.Tensor:
-        return self._marked([way.at(step, skip) for way in self._ways])
+        return marked([way.at(step, skip) for way in self._ways], self._first_mark)
 
-    def windows_of(self, stream: Ids, most: int | None = None) -> torch.Tensor:
-        return self._marked([way.windows_of(stream, most) for way in self._ways])
 
-    def _marked(self, parts: Sequence[torch.Tensor]) -> torch.Tensor:
-        for number, part in enumerate(parts):
-            part[:, 0] = self._first_mark + number
-        return torch.cat(list(parts))
+def marked(parts: Sequence[torch.Tensor], first_mark: int) -> torch.Tensor:
+    """Windows of several directions, each with the id of its direction in place of its first token."""
+    for number, part in enumerate(parts):
+        part[:, 0] = first_mark + number
+    return torch.cat(list(parts))
 
 
 class InTurn(Trainer):
-    """Trains once nobody else does, until its process ends."""
+    """Waits until no other process trains; the next one trains when this process ends."""
 
     turn: Path | None = None
 
@@ -113,24 +123,24 @@ class InTurn(Trainer):
 def attempt(
     attempted: Try, budget: Budget, device: torch.device, turn: Path | None = None, begin_from: Path | None = None
 ) -> dict[str, Any]:
-    recipe, shards = attempted.recipe, attempted.shards
+    recipe, token_files, held_out = attempted.recipe, attempted.token_files, attempted.held_out()
     with tempfile.TemporaryDirectory() as home:
         began = time.monotonic()
-        compiled = pays_to_compile(device, budget)
+        compiled = pays_to_compile(device, budget) and has_compiler(device)
         initial = None if begin_from is None else load_initial(begin_from / attempted.reads)
-        trainer = InTurn(recipe, attempted.batches(), Path(home) / "run", Processes(device), initial, compiled)
+        trainer = InTurn(recipe, attempted.windows(), Path(home) / "run", Processes(device), initial, compiled)
         trainer.turn = turn
-        before = trainer.evaluate(shards.held_out)
+        before = trainer.evaluate(held_out)
         trained = trainer.run(budget, tell=print)
         seconds = trained.state.seconds
-        loss = trainer.evaluate(shards.held_out)
+        loss = trainer.evaluate(held_out)
     speed, best = trained.state.tokens / seconds, peak(device)
     return {
-        "bits": shards.bits(loss),
-        "bits_before": shards.bits(before),
+        "bits": token_files.bits(loss),
+        "bits_before": token_files.bits(before),
         "nats": loss,
         "tokens": trained.state.tokens,
-        "epochs": trained.state.tokens / len(shards.train),
+        "epochs": trained.state.tokens / len(token_files.train),
         "tokens_per_second": speed,
         "mfu": None if best is None else speed * recipe.shape.flops_per_token(recipe.positions) / best,
         "parameters": recipe.shape.parameters,
@@ -144,7 +154,7 @@ def attempt(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("shards", type=Path)
+    parser.add_argument("tokens_folder", type=Path, metavar="TOKENS")
     parser.add_argument("--try", dest="tries", action="append", required=True)
     parser.add_argument("--size", default="47m")
     parser.add_argument("--minutes", type=float)
@@ -157,19 +167,19 @@ def main() -> None:
     device = choose_device(given.device)
     print(f"{'before':>9} {'bits/byte':>9} {'M tokens':>9} {'k tokens/s':>10} {'MFU':>5} {'M':>5}  try")
     for words in given.tries:
-        attempted = Try.of(words, size(given.size), given.shards)
+        attempted = Try.of(words, size(given.size), given.tokens_folder)
         torch.compiler.reset()
         if device.type == "cuda":
             torch.cuda.reset_peak_memory_stats()
         budget = attempted.budget(Budget(given.minutes, given.tokens))
-        found = attempt(attempted, budget, device, given.turn, given.begin_from)
-        share = "" if found["mfu"] is None else f"{found['mfu']:.1%}"
-        bits = f"{found['bits_before']:9.4f} {found['bits']:9.4f}"
-        figures = f"{bits} {found['tokens'] / 1e6:9.1f} {found['tokens_per_second'] / 1e3:10.1f}"
-        print(f"{figures} {share:>5} {found['parameters'] / 1e6:5.1f}  {words or given.size}", flush=True)
+        figures = attempt(attempted, budget, device, given.turn, given.begin_from)
+        share = "" if figures["mfu"] is None else f"{figures['mfu']:.1%}"
+        bits = f"{figures['bits_before']:9.4f} {figures['bits']:9.4f}"
+        speed = f"{figures['tokens'] / 1e6:9.1f} {figures['tokens_per_second'] / 1e3:10.1f}"
+        print(f"{bits} {speed} {share:>5} {figures['parameters'] / 1e6:5.1f}  {words or given.size}", flush=True)
         if given.out:
             with given.out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"try": words, "size": given.size, **found}) + "\n")
+                file.write(json.dumps({"try": words, "size": given.size, **figures}) + "\n")
 
 
 if __name__ == "__main__":

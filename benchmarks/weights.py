@@ -2,8 +2,8 @@
 
     python -m benchmarks.weights --data DIR/quora/dev.jsonl --rows 50
 
-Prints the gap that each solver certifies, evaluations of the objective, the difference in log RD(source) and the
-ratio of their times, over both sides of every source, and one JSON line last.
+Prints the certified gap of each solver, evaluations of the objective, the difference in log RD(source) and the ratio
+of their times, over both sides of every source, and one JSON line last.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def main() -> None:
         print(f"{number} of {len(sources)}", file=sys.stderr)
     report = {"benchmark": "weights", "problems": len(learned["newton"]), "preset": arguments.preset, "pair": pair.name}
     print(f"{'solver':8} {'gap, mean':>10} {'gap, worst':>11} {'evaluations':>12} {'most':>5} {'log RD':>9}")
-    for name, found in learned.items():
-        gaps, counts = [item.gap for item in found], [item.evaluations for item in found]
+    for name, solved in learned.items():
+        gaps, counts = [item.gap for item in solved], [item.evaluations for item in solved]
         row = {
             "gap_mean": statistics.mean(gaps),
             "gap_worst": max(gaps),
             "evaluations_mean": statistics.mean(counts),
             "evaluations_most": max(counts),
-            "log_rd_mean": statistics.mean(item.objective for item in found),
+            "log_rd_mean": statistics.mean(item.objective for item in solved),
         }
         print(
             f"{name:8} {row['gap_mean']:10.2e} {row['gap_worst']:11.2e} {row['evaluations_mean']:12.1f} "

@@ -1,7 +1,7 @@
-"""Every task with a pair of one's own: trained on text of a small German, tried with sentences that it has never read.
+"""Every task with a pair of a small German, tried with sentences that it has never read.
 
-Without more ado, the pair is a little one, trained here on four topics. Another one, such as that of `python -m
-benchmarks.own_language OUT`, is put to the same tests by REFDEC_OWN_LANGUAGE_PAIR=OUT/pair.
+By default the pair is a little one, trained here on four topics. Another one, such as that of `python -m
+benchmarks.own_language OUT`, is tested the same way with REFDEC_OWN_LANGUAGE_PAIR=OUT/pair.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def own_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stories.write_text("".join(f"{text}\n\n" for text in texts), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")  # more would wait for each other, and long where others compute, too
-        code, _, err = refdec_process("train", str(stories), "-o", str(home / "pair"), *LITTLE, timeout=600)
+        code, _, err = refdec_process("train", str(stories), "-o", str(home / "pair"), *LITTLE, timeout=1800)
     assert code == 0, err
     return home / "pair"
 

@@ -1,4 +1,4 @@
-"""What training thinks of a device, whether there is one here or not."""
+"""What training knows of a device, whether this machine has it or not."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 import pytest
 import torch
 
-from refdec.train.hardware import is_quick_at_bfloat16, pays_to_compile, peak
+from refdec.train.hardware import has_compiler, is_quick_at_bfloat16, pays_to_compile, peak
 from refdec.train.recipe import Budget
 
 CPU, GPU, OTHER = map(torch.device, ("cpu", "cuda", "mps"))
@@ -34,21 +34,25 @@ def test_the_peak_is_that_of_the_very_gpu(name: str, expected: float | None, mon
     assert peak(CPU) is None
 
 
-def test_a_program_is_compiled_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_is_compiled_where_that_pays() -> None:
     short, long = Budget(minutes=0.1), Budget(minutes=30)
-    for variable in ("CC", "CXX"):
-        monkeypatch.setenv(variable, sys.executable)  # something that is there
     assert pays_to_compile(GPU, short)
     assert not pays_to_compile(OTHER, long)
     assert not pays_to_compile(CPU, short)
     assert pays_to_compile(CPU, long)
     assert not pays_to_compile(CPU, Budget(tokens=10_000))
     assert pays_to_compile(CPU, Budget(tokens=100_000_000))
+
+
+def test_the_compiler_of_the_device_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("CC", "CXX"):
+        monkeypatch.setenv(variable, sys.executable)  # something that is installed
+    assert has_compiler(CPU)
+    assert has_compiler(GPU)
+    assert not has_compiler(OTHER)
     monkeypatch.setenv("CXX", "no-such-compiler")
-    assert not pays_to_compile(CPU, long)
-    assert pays_to_compile(GPU, long)
-    monkeypatch.setenv("CC", "no-such-compiler")
-    assert not pays_to_compile(GPU, long)
+    assert not has_compiler(CPU)
+    assert has_compiler(GPU)
 
 
 @pytest.mark.parametrize(("capability", "expected"), [((7, 5), False), ((8, 0), True), ((9, 0), True)])

@@ -1,4 +1,4 @@
-"""A forward model that is there gets a backward partner: its tokenizer, its start id, a directory that goes with it."""
+"""A forward model gets a backward partner with its tokenizer and start id, in a directory that fits it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from refdec.lm.tokens import Tokens
 from refdec.train import pair as making
 from refdec.train.export import export_models, tokens_of
 from refdec.train.model import Llama, Shape, document_mask
-from refdec.train.shards import Shards
+from refdec.train.token_files import TokenFiles
 from refdec.train.tokenizer import start_of
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, SMALL_SETTINGS, small_texts
@@ -44,7 +44,7 @@ QUICK: dict[str, Any] = {"contexts": 3, "context_tokens": 6, "kept_contexts": 2,
 
 
 def tokenizer_of(specials: list[str]) -> Tokenizer:
-    """Of so many entries; the special ones come first."""
+    """A tokenizer of so many entries; special ones come first."""
     made = Tokenizer(BPE())
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
@@ -112,7 +112,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def corpus(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A text, where the two models lie as well."""
+    """A text, in a directory with the two models."""
     monkeypatch.chdir(tmp_path)
     for model in models.iterdir():
         shutil.copytree(model, model.name)
@@ -123,22 +123,22 @@ def corpus(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def read_config(home: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((Path(home) / "config.json").read_text())
-    return found
+    config: dict[str, Any] = json.loads((Path(home) / "config.json").read_text())
+    return config
 
 
 @pytest.mark.parametrize(("forward", "start", "stored"), [("gpt2", ENTRIES, "--bfloat16"), ("llama", 1, "--int8")])
 def test_a_model_gets_a_partner_and_every_task_takes_the_two(
     command: Run, corpus: str, forward: str, start: int, stored: str
 ) -> None:
-    options = (*SMALL, "--tokens=100000", "--keep", stored)
+    options = (*SMALL, "--tokens=30000", "--keep", stored)
     code, out, err = command("train", corpus, "-o", "partner", "--partner-of", forward, *options)
     assert code == 0, err
     assert f"the partner of {forward} is in partner; its card is partner/README.md" in out
     assert "forward" not in out
     assert "loss is drawn in partner.loss.svg" in out
-    shards = Shards.open(Path("partner.training/shards"))
-    assert shards.separator == shards.train[0] == start
+    token_files = TokenFiles.open(Path("partner.training/tokens"))
+    assert token_files.separator == token_files.train[0] == start
     config = read_config("partner")
     assert (config["direction"], config["bos_token_id"], config["eos_token_id"]) == ("backward", start, start)
     assert config["vocab_size"] == Tokens(Tokenizer.from_file(f"{forward}/tokenizer.json"), start).vocabulary
@@ -165,7 +165,7 @@ def test_a_model_gets_a_partner_and_every_task_takes_the_two(
 
     other = "llama" if forward == "gpt2" else "gpt2"
     message = refusal(command, "train", corpus, "-o", "partner", "--partner-of", other, *options)
-    assert f"holds a run of another recipe: partner_of was {forward} and is {other}" in message
+    assert f"holds a run with another recipe: partner_of was {forward} and is {other}" in message
 
     if stored == "--bfloat16":
         fast = AutoTokenizer.from_pretrained("partner")
@@ -176,7 +176,7 @@ def test_a_model_gets_a_partner_and_every_task_takes_the_two(
 
 
 def test_a_partner_goes_on_from_the_model_itself(command: Run, corpus: str) -> None:
-    arguments = (corpus, "-o", "partner", "--partner-of", "llama", "--tokens=200000", *QUICKLY)
+    arguments = (corpus, "-o", "partner", "--partner-of", "llama", "--tokens=60000", *QUICKLY)
     code, _, err = command("train", *arguments, "--from", "llama")
     assert code == 0, err
     config, theirs = read_config("partner"), read_config("llama")
@@ -196,12 +196,12 @@ def test_a_partner_goes_on_from_the_model_itself(command: Run, corpus: str) -> N
     )
 
 
-def test_a_partner_that_has_not_turned_round_yet_is_told(command: Run, corpus: str) -> None:
+def test_a_partner_that_has_not_turned_round_yet_is_reported(command: Run, corpus: str) -> None:
     code, _, err = command(
         "train", corpus, "-o", "partner", "--partner-of", "llama", "--from", "llama", "--tokens=2048", *QUICKLY
     )
     assert code == 0, err
-    assert "backward: it still finds text less surprising the other way round" in err
+    assert "backward: it still reads text better in the other direction" in err
 
 
 def test_the_whole_budget_is_for_the_one_direction(command: Run, corpus: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +230,7 @@ def test_the_whole_budget_is_for_the_one_direction(command: Run, corpus: str, mo
         (["--partner-of", "llama", "--from", "llama", "--positions", "512"], "Give --positions 256 or fewer."),
     ],
 )
-def test_a_partner_that_cannot_be_is_told_in_a_sentence(
+def test_a_partner_that_cannot_be_is_refused_with_a_sentence(
     command: Run, corpus: str, options: list[str], message: str
 ) -> None:
     assert message in refusal(command, "train", corpus, "-o", "partner", *options)
@@ -282,13 +282,13 @@ def test_one_model_alone_is_a_directory(tmp_path: Path, int8: bool) -> None:
 
 
 def test_a_pair_reads_the_mark_of_its_tokenizer_whatever_its_id(command: Run, corpus: str) -> None:
-    options = ("--documents", "--keep", "--tokens=40000")
+    options = ("--documents", "--keep", "--tokens=4096")
     code, _, err = command("train", corpus, "-o", "pair", "--tokenizer", "gpt2/tokenizer.json", *SMALL, *options)
     assert code == 0, err
     code, _, err = command("train", corpus, "-o", "more", "--from", "pair", *QUICKLY, *options)
     assert code == 0, err
     for home in ("pair", "more"):
-        assert Shards.open(Path(f"{home}.training/shards")).train[0] == ENTRIES
+        assert TokenFiles.open(Path(f"{home}.training/tokens")).train[0] == ENTRIES
         for direction in Direction:
             config = read_config(f"{home}/{direction.value}")
             assert (config["bos_token_id"], config["eos_token_id"]) == (ENTRIES, ENTRIES)
@@ -296,7 +296,7 @@ def test_a_pair_reads_the_mark_of_its_tokenizer_whatever_its_id(command: Run, co
     Path("pair/SHA256SUMS").unlink()
     Path("pair/backward/config.json").write_text(json.dumps(read_config("pair/backward") | {"bos_token_id": 3}))
     message = refusal(command, "train", corpus, "-o", "third", "--from", "pair", *QUICKLY, *options)
-    assert f"read different ids before a document, {ENTRIES} and 3" in message
+    assert f"read different ids before a document ({ENTRIES} and 3)" in message
 
 
 def test_the_start_of_documents_is_found_or_asked_for() -> None:

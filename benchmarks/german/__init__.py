@@ -1,8 +1,8 @@
 """A small German: words, sentences and stories of everyday life, written by a grammar that can also read them.
 
-- `topics`: what there is to tell, in tables
+- `topics`: tables of topics and their events
 - `words`: how nouns, verbs and people are inflected
-- `grammar`: the many sentences that say one thing
+- `grammar`: the many sentences for one event
 - `writer`: stories, and a corpus of them
-- `reader`: what a sentence says, or that it is none
+- `reader`: parses a sentence, or finds that it is not one
 """

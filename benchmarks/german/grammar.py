@@ -1,7 +1,7 @@
-"""The sentences that say one thing: word order, tense, voice, questions and subordinate clauses.
+"""The sentences for one event: word order, tense, voice, questions and subordinate clauses.
 
-A sentence is a tree of choices. Whoever writes picks one path through it, whoever reads looks for the path that makes a
-given text; so what is written can be read. Knows no stories.
+A sentence is a tree of choices. The writer picks one path through it, the reader looks for the path that makes a given
+text; so every written sentence can be parsed. Knows no stories.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from benchmarks.german.words import (
 
 @dataclass(frozen=True)
 class Row:
-    """One after the other."""
+    """Trees that follow each other."""
 
     parts: tuple[Tree, ...]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One of these."""
+    """Trees of which one is chosen."""
 
     options: tuple[Tree, ...]
 
 
 @dataclass(frozen=True)
 class Named:
-    """What was chosen for a name: who, or which city."""
+    """The choice for a name: which person, or which city."""
 
     name: str
     value: str
@@ -70,7 +70,7 @@ def write(tree: Tree, random: Random) -> str:
 
 
 def read(tree: Tree, words: list[str], place: int = 0) -> Iterator[tuple[int, dict[str, str]]]:
-    """Where the paths end that make these words from some place on, and what they chose."""
+    """Where the paths end that match these words from some place on, with their choices."""
     if isinstance(tree, Choice):
         for option in tree.options:
             yield from read(option, words, place)
@@ -120,7 +120,7 @@ def words_of(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Way:
-    """One way to say an event, as it stands in the table."""
+    """One way to say an event, as the table has it."""
 
     subject: str
     parts: tuple[str, ...]
@@ -142,7 +142,7 @@ class Way:
         return self.subject == "WER"
 
     def turned(self) -> Way | None:
-        """The passive, where there is an object that it can be about, and nothing refers to the subject."""
+        """The passive, if there is an object to be its subject, and nothing refers to the old subject."""
         objects = [part for part in self.parts if part.startswith("+")]
         if not objects or self.infinitive or any("{sein" in part or "{sich" in part for part in self.parts):
             return None
@@ -182,7 +182,7 @@ class Topic:
 
 @cache
 def topics() -> dict[str, Topic]:
-    """The tables, understood."""
+    """The parsed tables."""
     return {topic.name: topic for topic in map(_topic, TOPICS.split("\n# ")[1:])}
 
 
@@ -212,7 +212,7 @@ def _things(text: str) -> tuple[Noun, ...]:
 
 @dataclass(frozen=True)
 class Scene:
-    """Who a sentence is about, and what its nouns stand for. To write, one of each; to read, all that are possible."""
+    """The person of a sentence, and what its nouns stand for: one of each to write, all possible ones to read."""
 
     people: tuple[Person, ...]  # all of one kind
     slots: Slots = field(default_factory=dict)
@@ -229,17 +229,17 @@ class Scene:
 
     @property
     def is_light(self) -> bool:
-        """Whether the person is a pronoun, be it that it is the speaker."""
+        """Whether the person is a pronoun, or the speaker."""
         return self.pronoun or self.people[0].is_speaker
 
     def noun(self, name: str) -> list[tuple[str, Noun]]:
-        """What can be said for a noun of the tables, with what it then stands for."""
+        """The words for a noun of the tables, each with what it stands for."""
         if name in self.slots:
             return [(things[0].word, noun) for things in self.slots[name] for noun in things]
         return [("", noun) for noun in nouns()[name]]
 
     def kinds(self, subject: str) -> list[tuple[str, Tree]]:
-        """A subject, and how the verb agrees with it: one entry for each gender and number it can have."""
+        """A subject and its agreement with the verb: one entry per possible gender and number."""
         if subject == "WER":
             return [(self.kind, self.person("nominative"))]
         if subject == "es":
@@ -251,7 +251,7 @@ class Scene:
         return [(gender, self.phrase(subject, gender, only=gender)) for gender in found]
 
     def phrase(self, text: str, subject: str, only: str = "") -> Tree:
-        """A part of a way. `subject` is the kind of the subject; `only` takes nouns of one gender for the first one."""
+        """A part of a way. `subject` is the kind of the subject; `only` limits the first noun to one gender."""
         parts: list[Tree] = []
         for number, piece in enumerate(re.split(r"\{(.*?)\}", text)):
             if number % 2 == 0:
@@ -278,7 +278,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class Clause:
-    """A way in a scene, for one kind of subject; its words still in no order."""
+    """A way in a scene, for one kind of subject; word order is not decided yet."""
 
     subject: Tree
     kind: str
@@ -288,7 +288,7 @@ class Clause:
     way: Way
 
     def verb(self, tense: str) -> tuple[str, str, str]:
-        """The finite verb of a main clause, what stands at its end, and all of it at the end of a subordinate one."""
+        """The finite verb of a main clause, the verb forms at its end, and all of them for a subordinate clause."""
         way, verb = self.way, self.way.verb
         perfect = tense == "perfect" and not way.passive and verb.infinitive not in PAST_ALONE
         simple = "past" if tense != "present" else "present"
@@ -304,7 +304,7 @@ class Clause:
         return finite, tail, f"{tail} {finite}"
 
     def by_pronoun(self) -> Clause:
-        """Where its subject was named just before."""
+        """For a clause whose subject was named just before."""
         return replace(self, subject=pronoun_of(self.kind))
 
     def main(self, tense: str, time: Tree = "") -> Tree:
@@ -312,7 +312,7 @@ class Clause:
         return row(self.subject, finite, *self.light, time, *self.parts, tail)
 
     def verb_first(self, tense: str, front: Tree = "", time: Tree = "") -> Tree:
-        """After something that stands in front, or as a question."""
+        """The order after something in front, or in a question."""
         finite, tail, _ = self.verb(tense)
         return row(front, finite, self.subject, *self.light, time, *self.parts, tail)
 
@@ -328,13 +328,13 @@ class Clause:
         return row(self.subject, *self.light, time, *self.parts, self.verb(tense)[2])
 
     def bare(self, tense: str) -> Tree:
-        """Without its subject, to be joined with another clause of the same one."""
+        """Without its subject, to be joined with another clause that has the same one."""
         finite, tail, _ = self.verb(tense)
         return row(finite, *self.light, *self.parts, tail)
 
 
 def clauses(way: Way, scene: Scene) -> list[Clause]:
-    """One for each kind of subject that the scene allows."""
+    """One clause per kind of subject that the scene allows."""
     found = []
     for kind, subject in scene.kinds(way.subject):
         light: list[Tree] = []

@@ -1,4 +1,4 @@
-"""What a sentence says, or that it is none of this language: the grammar, read the other way round."""
+"""Parses a sentence with the grammar: its possible meanings, none if it is not a sentence of this language."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TIMES: Tree = Choice((BEGINNINGS, PRESENT_BEGINNINGS, LATER, THEREFORE))
 
 @dataclass(frozen=True)
 class Reading:
-    """What a sentence can be understood as."""
+    """One possible meaning of a sentence."""
 
     events: frozenset[str]  # topic/event
     chosen: frozenset[tuple[str, str]]  # who, and what the names of the topic stand for
@@ -51,7 +51,7 @@ class Reading:
 
 
 def readings(text: str) -> set[Reading]:
-    """Everything that a sentence of this language can say; nothing, where it is no such sentence."""
+    """All possible meanings of a sentence; empty if it is not a sentence of this language."""
     inner = re.fullmatch(r'([^":]+): "([^"]+)"', text)
     if inner:
         speaking = any(_is_saying(words, "fragen", *SAYING) for words in _either_case(inner[1]))
@@ -64,7 +64,7 @@ def readings(text: str) -> set[Reading]:
 
 
 def _either_case(text: str) -> list[list[str]]:
-    """The first word may have its capital from the beginning of the sentence."""
+    """The words with and without the capital that begins the sentence."""
     return [words_of(text), words_of(text[:1].lower() + text[1:])]
 
 
@@ -109,7 +109,7 @@ def _begins(tree: Tree, words: list[str]) -> bool:
 
 
 def _is_saying(words: list[str], *verbs: str) -> bool:
-    """Somebody says something."""
+    """Direct speech."""
     forms = {Verb.of(verb).finite(tense, kind) for verb in verbs for tense in ("present", "past") for kind in KINDS}
     if not words or words[-1] not in forms:
         return False

@@ -1,15 +1,15 @@
-"""What there is to tell, in the order in which it happens.
+"""The events of each topic, in the order in which they happen.
 
 A topic begins with `#`. `Name: ...` is something that differs from story to story, with the gender of each noun (m, f,
 n, p for plurals, w for weak masculines such as "der Welpe, den Welpen"); `=` joins words for the same thing. An event
-begins with `>`, and with `<` the event that it is a reason for stands behind it: `> nass < regen`. Below it stand the
+begins with `>`; `<` names the event that it is a reason for: `> nass < regen`. Below are the
 ways to say it, in the order of a German infinitive: who | what | to do.
 
 - `WER` is the person of the story, `{WEN}` and `{WEM}` are its other cases.
 - `{den Zug}` is a noun; the article is written as if it were masculine, and tells case and kind: {einen Suppe} becomes
   "eine Suppe". `{einen neu Suppe}` has an adjective. `{sich}` and `{seinen Hund}` follow the subject.
-- `^` marks what may stand before the verb, `+` the object that a passive is about.
-- `auf-stehen` is a verb that is parted in main clauses.
+- `^` marks a part that may stand before the verb, `+` the object that becomes the subject of a passive.
+- `auf-stehen` is a verb that separates in main clauses.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ ARTICLES = {
     for kind, forms in (("der", "der den dem"), ("ein", "ein einen einem"), ("sein", "sein seinen seinem"))
     for form, case in zip(forms.split(), CASES, strict=True)
 }
-"""What the masculine form of an article says: which kind, and which case."""
+"""Masculine form of an article -> its kind and its case."""
 
 _DEFINITE = {"m": "der den dem", "f": "die die der", "n": "das das dem", "p": "die die den"}
 _ENDINGS = {"m": " en em", "f": "e e er", "n": "  em", "p": "e e en"}  # of ein, mein, sein ...
@@ -64,14 +64,14 @@ def parse_nouns(text: str) -> tuple[Noun, ...]:
 
 @cache
 def nouns() -> dict[str, tuple[Noun, ...]]:
-    """What can be said for a noun, by its first word."""
+    """The words for each noun of the tables, by its first word."""
     found = [parse_nouns(" ".join(entry.split())) for entry in NOUNS.split(";")]
     return {same[0].word: same for same in found}
 
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody that a story can be about. `kind` is how they are spoken of: m, f, p, ich or wir."""
+    """A person of a story. `kind` sets the pronoun: m, f, p, ich or wir."""
 
     name: str
     kind: str
@@ -151,11 +151,11 @@ verschwinden verschwindet verschwand verschwunden +; verstehen versteht verstand
 wachsen wächst wuchs gewachsen +; wandern wandert wanderte gewandert +; waschen wäscht wusch gewaschen;
 werden wird wurde geworden +; wollen will wollte gewollt; ziehen zieht zog gezogen
 """
-"""Infinitive, third person, past, participle; a plus where the perfect is made with sein."""
+"""Infinitive, third person, past, participle; a plus marks verbs whose perfect takes sein."""
 
 MODALS = ("dürfen", "können", "müssen", "wollen")
 PAST_ALONE = (*MODALS, "haben", "sein")
-"""Verbs that are hardly said in the perfect."""
+"""Verbs that are rarely used in the perfect."""
 
 _FIRST = {"sein": "bin", "können": "kann", "müssen": "muss", "wollen": "will", "dürfen": "darf"}
 _NO_GE = ("be", "ver", "er", "ent", "über", "unter")
@@ -164,7 +164,7 @@ _GE_AFTER_ALL = ("ernten",)
 
 @dataclass(frozen=True)
 class Verb:
-    """One verb; what comes apart from it in main clauses is in `particle`."""
+    """One verb; `particle` is the part that separates in main clauses."""
 
     particle: str
     infinitive: str

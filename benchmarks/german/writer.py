@@ -1,7 +1,7 @@
-"""Stories: a person, a topic, some of its events in order, each said in one of many ways. The same seed, the same text.
+"""Stories: a person, a topic, some of its events in order, each said in one of many ways. Equal seeds give equal texts.
 
-Some pairs of a person and an event never occur in a corpus. Sentences that say them are what a model is tried with: it
-knows all of their words, and has never seen them together.
+Some pairs of a person and an event never occur in a corpus. A model is tried with sentences about them: it has seen
+all of their words, but never together.
 
     python -m benchmarks.german.writer stories.txt --megabytes 8 --seed 0
 """
@@ -39,21 +39,21 @@ from benchmarks.german.grammar import (
 from benchmarks.german.words import Person, Verb
 
 HELD_OUT = 12
-"""One in so many pairs of person and event is kept from the corpus."""
+"""One in so many pairs of person and event is left out of the corpus."""
 
 SAYING = ("sagen", "erzählen", "meinen", "berichten")
 LEAST, MOST = 3, 8
-"""Sentences of a story."""
+"""Sentences per story."""
 
 
 def is_held_out(person: Person, event: Event) -> bool:
-    """Not for "ich" and "wir": everybody in a story says so of themselves."""
+    """Never for "ich" and "wir", which stand for everybody."""
     personal = not person.is_speaker and any(way.is_personal for way in event.ways)
     return personal and zlib.crc32(f"{person.name} {event.key}".encode()) % HELD_OUT == 0
 
 
 def corpus(size: int, seed: int = 0, only: tuple[str, ...] = ()) -> Iterator[str]:
-    """Stories of all topics, or of some, all different, until there are so many bytes."""
+    """Different stories of all or some topics, up to so many bytes."""
     random = Random(seed)
     chosen = [topic for topic in topics().values() if not only or topic.name in only]
     known: set[str] = set()
@@ -68,13 +68,13 @@ def corpus(size: int, seed: int = 0, only: tuple[str, ...] = ()) -> Iterator[str
 
 @dataclass(frozen=True)
 class Meaning:
-    """Something that can be said of somebody, in every way that its event has."""
+    """An event and its person, to be said in any of the ways of the event."""
 
     event: Event
     scene: Scene
 
     def statement(self, random: Random, tense: str = "present", without: str = "") -> str:
-        """One way to say it; with `without`, another one than that text."""
+        """One way to say it, other than the text `without`."""
         while True:
             clause = pick(random.choice(self.event.ways), self.scene, random)
             text = finish(write(row(clause.main(tense), "."), random))
@@ -98,7 +98,7 @@ def held_out_meanings(random: Random, only: tuple[str, ...] = ()) -> Iterator[Me
 
 
 def bound(topic: Topic, random: Random) -> Slots:
-    """One thing for each name of a topic."""
+    """One choice per name of a topic."""
     return {name: (random.choice(things),) for name, things in topic.slots.items()}
 
 
@@ -108,7 +108,7 @@ def pick(way: Way, scene: Scene, random: Random) -> Clause:
 
 @dataclass
 class Story:
-    """One on its way."""
+    """A story that is being written."""
 
     topic: Topic
     scene: Scene
@@ -176,7 +176,7 @@ class Story:
         return self._end(tree)
 
     def _because(self, reason: Event, event: Event) -> list[str]:
-        """A reason and what follows from it, in this order or the other, in one sentence or two."""
+        """A reason and its consequence, in either order, in one sentence or two."""
         ways = self.random.choice(reason.ways), self.random.choice(event.ways)
         tense = self._tense()
         how = self.random.choice(("because first", "therefore", "because last", "for"))
@@ -191,7 +191,7 @@ class Story:
         return [self._end(row(BECAUSE, cause.subordinate(tense), ",", effect.verb_first(tense)))]
 
     def _both(self, way: Way, other: Way) -> tuple[Clause, Clause]:
-        """Two clauses, one after the other; a subject of both is a pronoun in the second."""
+        """Two clauses in a row; a shared subject is a pronoun in the second."""
         first = self._clause(way)
         if way.subject != other.subject:
             return first, self._clause(other)
@@ -209,7 +209,7 @@ class Story:
         return self._end(row(first.main(tense), "und", second.bare(tense)))
 
     def _said(self, event: Event) -> str:
-        """In quotes: the person about itself, or somebody about it."""
+        """Direct speech: by the person, or by somebody about the person."""
         way = self._way(event)
         person = self.scene.people[0]
         tense = self.random.choice(("present", "present", "perfect"))
@@ -245,7 +245,7 @@ class Story:
         return finish(f"{speaker} {Verb.of(verb).finite('past' if self.past else 'present', kind)}")
 
     def _clause(self, way: Way) -> Clause:
-        """With the person by name or, once known, mostly as a pronoun."""
+        """With the person by name or, after the first time, mostly by pronoun."""
         if not way.is_personal and "{WE" not in "".join(way.parts):
             self.known = self.known and self.random.random() < 0.5
             return pick(way, self.scene, self.random)
@@ -278,7 +278,7 @@ class Story:
 
 
 def finish_inside(text: str) -> str:
-    """As `finish`, in the middle of a sentence."""
+    """Like `finish`, in the middle of a sentence."""
     return finish(f". {text}")[2:]
 
 

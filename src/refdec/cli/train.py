@@ -1,21 +1,22 @@
-"""`refdec train`: text in, a matched pair of models out, or the one that a pair lacks."""
+"""`refdec train`: text in, a pair of models out, or a backward partner for a forward model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.cli.options import FILE, SectionedCommand, given, options_of, quiet_option
+from refdec.cli.options import FILE, Command, SectionedCommand, SectionedOption, given, options_of, quiet_option
 from refdec.cli.progress import Live, time_text
 from refdec.errors import InputError
-from refdec.train.recipe import GENTLE, SHAPE, SIZES, Budget, Recipe, size, size_like
+from refdec.train.recipe import SHAPE, SIZES, Budget, Recipe, size, size_like
 
 if TYPE_CHECKING:
     from refdec.lm.direction import Direction
     from refdec.train.cleaning import Counts
-    from refdec.train.loop import Report
+    from refdec.train.loop import StepReport
     from refdec.train.pair import Made, Plan
     from refdec.train.processes import Processes
 
@@ -25,7 +26,7 @@ EMBEDDED = "embedded"
 
 
 def _named_pair(_context: click.Context, _option: click.Parameter, place: Path | None) -> Path | None:
-    """The embedded pair by its name, unless there is a directory of that name."""
+    """The embedded pair by its name, unless a directory has that name."""
     if place != Path(EMBEDDED) or place.exists():
         return place
     from refdec.lm import pair
@@ -33,51 +34,47 @@ def _named_pair(_context: click.Context, _option: click.Parameter, place: Path |
     return pair.EMBEDDED
 
 
+def _option(section: str, *names: str, **details: Any) -> Callable[[Command], Command]:
+    return click.option(*names, cls=SectionedOption, section=section, **details)
+
+
+TEXT, FILES = "Text", "Files and processes"
+
+
 @click.command("train", cls=SectionedCommand, short_help="Make a pair of models from plain text.")
 @click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
-@click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory of what is made")
-@click.option("--size", "size_name", type=click.Choice(list(SIZES)),
-              help=f"of a model, by its parameters [default: {SIZE}; with --from, the nearest]")  # fmt: skip
-@click.option("--minutes", type=float, help=f"of training, in all [default: {MINUTES:g}]")
-@click.option("--tokens", type=click.IntRange(1), help="seen by each direction, instead of --minutes")
+@click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory to write the pair to")
+@click.option("--minutes", type=float, metavar="X", help=f"time to train, both directions [default: {MINUTES:g}]")
+@click.option("--tokens", type=click.IntRange(1), metavar="N", help="tokens per direction (or --minutes)")
+@click.option("--size", "size_name", type=click.Choice(list(SIZES)), metavar="NAME",
+              help=f"{', '.join(SIZES)} [default: {SIZE}]")  # fmt: skip
 @click.option("--from", "begin_from", type=FILE, metavar="PAIR", callback=_named_pair,
-              help=f"go on from a pair, a directory or the word {EMBEDDED}, with {GENTLE} of the rates; "
-                   "for a partner, from a model")  # fmt: skip
-@click.option(
-    "--partner-of",
-    metavar="MODEL",
-    help="a forward model, a path or hub id: make only a backward one that goes with it",
-)
-@click.option("--tokenizer", type=FILE, metavar="FILE", help="a tokenizer.json, instead of learning one")
-@click.option("--column", default="text", show_default=True, help="of tables, with the text")
-@click.option(
-    "--exclude", type=FILE, multiple=True, metavar="FILE", help="leave out its lines and sentences; repeatable"
-)
-@click.option("--clean/--no-clean", default=True, help="mend white space and odd characters, drop what is too short")
-@click.option("--deduplicate/--no-deduplicate", default=True, help="take every document once")
-@click.option("--held-out", type=float, help="share of the documents to measure with, not to learn [default: 0.005]")
-@click.option(
-    "--int8/--bfloat16", default=True, help="how weights are stored: small, for refdec; or for transformers, too"
-)
-@click.option("--keep", is_flag=True, help="keep tokenised text and checkpoints beside the pair")
-@click.option("--sharded/--replicated", default=None,
-              help="a process of torchrun holds a share of a model, or all of it [default: by its size]")  # fmt: skip
-@click.option("--device", help="where to compute [default: a GPU where there is one]")
+              help=f"go on from a pair: a directory, or {EMBEDDED}")  # fmt: skip
+@click.option("--partner-of", metavar="MODEL", help="make a backward model for this forward one")
+@click.option("--device", metavar="NAME", help="cpu, cuda or cuda:1 [default: a GPU, if any]")
 @quiet_option
+@_option(TEXT, "--column", default="text", show_default=True, metavar="NAME", help="column with the text")
+@_option(TEXT, "--exclude", type=FILE, multiple=True, metavar="FILE", help="remove its lines and sentences; repeatable")
+@_option(TEXT, "--clean/--no-clean", default=True, help="mend white space, drop short documents")
+@_option(TEXT, "--deduplicate/--no-deduplicate", default=True, help="take every document once")
+@_option(TEXT, "--held-out", type=float, metavar="X", help="share to measure with [default: 0.005]")
+@_option(TEXT, "--tokenizer", type=FILE, metavar="FILE", help="use a tokenizer.json, do not learn one")
+@_option(FILES, "--int8/--bfloat16", default=True, help="small files, or files for transformers too")
+@_option(FILES, "--keep", is_flag=True, help="keep tokenised text and checkpoints")
+@_option(FILES, "--sharded/--replicated", default=None, help="torchrun: a share of the model per process, or all")
 @options_of(Recipe, SIZES)
 def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
-    """Train a forward and a backward model on the same text, or a partner for a forward model that is there.
+    """Train a forward and a backward model on the same text, or a backward partner for a forward model.
 
     \b
     Examples:
       refdec train stories.txt -o pair --minutes 0.1
       refdec train stories.txt -o pair --tokens 20000 --vocabulary 300 --held-out 0.2
 
-    CORPUS are files or directories: plain text (paragraphs are documents), JSON lines, CSV, TSV or Parquet.
-    The pair is used with --forward DIR, a partner with --forward MODEL --backward DIR; it has the tokenizer of MODEL,
-    and with --from it goes on from a model of Llama's layout with that tokenizer, such as MODEL itself. A run that was
-    stopped goes on when the same command is given again. Several GPUs are used by way of torchrun, see
-    docs/training.md.
+    CORPUS is files or directories: plain text (a blank line ends a document), JSON lines, CSV, TSV or Parquet.
+    Use a pair with --forward DIR, a partner with --forward MODEL --backward DIR. A partner has the tokenizer of MODEL;
+    with --from, it goes on from a Llama model with that tokenizer, such as MODEL itself. The same command resumes a
+    run that was stopped. For several GPUs, start it with torchrun. See docs/training.md.
     """
     from refdec.train.processes import told_once
 
@@ -95,24 +92,22 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
     budget = Budget(minutes and minutes / directions, options["tokens"])
     plan = _plan(corpus, recipe, budget, options)
     from refdec.lm.device import choose_device
-    from refdec.train.pair import discard_work, make_pair
+    from refdec.train.pair import make_pair
     from refdec.train.processes import joined
 
     with joined(choose_device(options["device"])) as processes:
-        with _Told(options["quiet"] or not processes.is_first, processes) as told:
-            made = make_pair(plan, processes, told)
+        with _TrainingProgress(options["quiet"] or not processes.is_first, processes) as progress:
+            made = make_pair(plan, processes, progress)
         if processes.is_first:
             _plot(plan, made)
-            for direction, found in made.found.items():
-                click.echo(f"{direction.value:9} {found} of held-out text")
+            for direction, result in made.results.items():
+                click.echo(f"{direction.value:9} {result} of held-out text")
             what = f"partner of {plan.partner_name}" if plan.partner_of else "pair"
             click.echo(f"the {what} is in {plan.folder}; its card is {plan.folder / 'README.md'}")
-            if not options["keep"]:
-                discard_work(plan)
 
 
 def _recipe(options: dict[str, Any]) -> Recipe:
-    """That of the size, with the settings that were named; none that something else decides."""
+    """The recipe of the size with the settings that were named, if no other option decides them."""
     named = given(Recipe, options)
     begin_from, partner_of = options["begin_from"], options["partner_of"]
     for option, decides, names in (
@@ -124,7 +119,7 @@ def _recipe(options: dict[str, Any]) -> Recipe:
         if clash:
             raise InputError(f"--{clash} was given, and {option} decides it. Leave one of them out.")
     recipe = _size(options)
-    if begin_from and not partner_of:  # a partner turns round, for which it needs all of the rates
+    if begin_from and not partner_of:  # a partner must learn the other direction, at full rates
         recipe = recipe.gentler()
     return recipe.replace(**named)
 
@@ -136,7 +131,7 @@ def _size(options: dict[str, Any]) -> Recipe:
     from refdec.lm.device import choose_device
     from refdec.train.export import initial_shape
 
-    shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # a model may be a hub id
+    shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # it may be a hub id
     on_cpu = choose_device(options["device"]).type == "cpu"
     return size_like(shape.parameters, shape.positions, on_cpu=on_cpu)
 
@@ -151,10 +146,10 @@ def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dic
     text = Corpus.at(corpus, CorpusSettings(**chosen), column=options["column"], exclusion=exclusion)
     out, begin_from = options["out"], options["begin_from"]
     if out.name in ("", ".."):
-        out = out.resolve()  # what lies beside it is called after it
+        out = out.resolve()  # files beside it are named after it
     return Plan(
         text, out, recipe, budget, options["tokenizer"], begin_from, options["int8"], options["partner_of"],
-        options["sharded"],
+        options["sharded"], options["keep"],
     )  # fmt: skip
 
 
@@ -164,15 +159,15 @@ def _plot(plan: Plan, made: Made) -> None:
 
     path = plan.folder.with_name(plan.folder.name + ".loss.svg")
     try:
-        draw(path, made.found, made.shards.bits)
+        draw(path, made.results, made.token_files.bits)
     except ModelError as error:
         click.echo(f"refdec: {error}", err=True)
     else:
         click.echo(f"the loss is drawn in {path}")
 
 
-class _Told(Live):
-    """How it goes: a live line on a terminal, a plain line now and then in a log."""
+class _TrainingProgress(Live):
+    """Progress of training: a live line on a terminal, a plain line now and then in a log."""
 
     def __init__(self, quiet: bool, processes: Processes) -> None:
         from refdec.train.hardware import peak
@@ -187,13 +182,13 @@ class _Told(Live):
     def counted(self, counts: Counts) -> None:
         self.say(f"tokenising the text: {counts.documents:,} documents, {counts.bytes / 1e6:,.1f} MB")
 
-    def trained(self, direction: Direction, report: Report, bits: float, flops: float) -> None:
+    def trained(self, direction: Direction, report: StepReport, bits: float, flops: float) -> None:
         parts = [
             f"{direction.value}: {report.done:.0%}",
             f"{report.tokens / 1e6:,.1f} M tokens" if report.tokens >= 1e6 else f"{report.tokens:,} tokens",
-            f"{report.tokens_per_second:,.0f} a second",
+            f"{report.tokens_per_second:,.0f} per second",
             f"loss {report.loss:.3f}",
-            f"{bits:.3f} bits a byte",
+            f"{bits:.3f} bits per byte",
         ]
         if self._peak is not None:
             parts.append(f"{flops / self._peak:.0%} of the peak")

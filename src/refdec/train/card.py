@@ -1,4 +1,4 @@
-"""The card of what was trained: what it is and how it came about, written from what really happened."""
+"""The model card: what was trained, and how, written from what really happened."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 
 import refdec
 from refdec.lm.direction import Direction
-from refdec.train.measuring import Measured
+from refdec.train.measuring import TrainingResult
 from refdec.train.model import Shape
 from refdec.train.recipe import SHAPE, Recipe
-from refdec.train.shards import Shards
+from refdec.train.token_files import TokenFiles
 
 PAIR = "a forward and a backward language model"
 
@@ -21,8 +21,8 @@ def card(
     name: str,
     shape: Shape,
     recipe: Recipe,
-    shards: Shards,
-    found: Mapping[Direction, Measured],
+    token_files: TokenFiles,
+    results: Mapping[Direction, TrainingResult],
     *,
     tokenizer: str,
     begun_from: str,
@@ -30,37 +30,37 @@ def card(
     int8: bool,
     device: torch.device,
 ) -> str:
-    """Markdown, as the README.md beside the models.
+    """The Markdown of the README.md beside the models.
 
-    `tokenizer` says whose it is, unless it was learned; `partner_of` names the forward model of a partner.
+    `tokenizer` names the model that it comes from, unless it was learned; `partner_of` names a partner's forward model.
     """
-    counts = shards.counts
-    entries = f"{shards.vocabulary:,} entries, id {shards.separator} before every document"
+    counts = token_files.counts
+    entries = f"{token_files.vocabulary:,} entries, id {token_files.separator} before every document"
     rows = [
         ("architecture", _architecture(shape)),
-        ("files", _files(shape, int8, found)),
+        ("files", _files(shape, int8, results)),
         ("tokenizer", f"{f'that of {tokenizer}' if tokenizer else 'byte-level BPE'}, {entries}"),
         (
             "text",
-            f"{counts.kept:,} documents, {counts.bytes / 1e6:,.1f} MB, {shards.train_part.tokens:,} tokens to learn "
-            f"from and {shards.held_out_part.tokens:,} held out; {counts.duplicates:,} duplicates, {counts.dropped:,} "
-            f"documents too short, {counts.removed_lines:,} lines of evaluations and {counts.bad_rows:,} rows that are "
-            "no text were left out",
+            f"{counts.kept:,} documents, {counts.bytes / 1e6:,.1f} MB, {token_files.train_part.tokens:,} tokens to "
+            f"learn from and {token_files.held_out_part.tokens:,} held out; {counts.duplicates:,} duplicates, "
+            f"{counts.dropped:,} documents too short, {counts.removed_lines:,} lines of evaluations and "
+            f"{counts.bad_rows:,} rows without text were left out",
         ),
         *(
-            (f"{direction.value} training", _training(measured, recipe, shards))
-            for direction, measured in found.items()
+            (f"{direction.value} training", _training(result, recipe, token_files))
+            for direction, result in results.items()
         ),
         (
             "recipe",
             ", ".join(f"{key} {value}" for key, value in recipe.items() if not (begun_from and key in SHAPE)),
         ),
         ("begun from", begun_from or "nothing"),
-        ("held-out loss", _losses(found)),
+        ("held-out loss", _losses(results)),
         ("made with", f"refdec {refdec.__version__}, torch {torch.__version__}, {_machine(device)}"),
     ]
     table = "\n".join(f"| {key} | {value.replace('|', chr(92) + '|')} |" for key, value in rows)
-    samples = "\n".join(f"- {direction.value}: {measured.sample}" for direction, measured in found.items())
+    samples = "\n".join(f"- {direction.value}: {result.sample}" for direction, result in results.items())
     what = f"a backward language model, the partner of {partner_of}" if partner_of else PAIR
     title = f"# {name}: {what}"
     return f"{title}\n\n| | |\n|---|---|\n{table}\n\nSamples, from nothing:\n\n{samples}\n"
@@ -71,35 +71,35 @@ def _architecture(shape: Shape) -> str:
     return (
         f"Llama layout (`LlamaForCausalLM`): {shape.layers} layers, width {shape.width}, {heads}, SwiGLU of "
         f"{shape.inner}, {'tied' if shape.tied else 'separate'} embeddings, {shape.positions} positions; "
-        f"{shape.parameters / 1e6:.1f} M parameters a model"
+        f"{shape.parameters / 1e6:.1f} M parameters per model"
     )
 
 
-def _files(shape: Shape, int8: bool, found: Mapping[Direction, Measured]) -> str:
-    size = f"{shape.bytes_on_disk(int8) / 1e6:.1f} MB a model"
+def _files(shape: Shape, int8: bool, results: Mapping[Direction, TrainingResult]) -> str:
+    size = f"{shape.bytes_on_disk(int8) / 1e6:.1f} MB per model"
     if not int8:
-        loads = (
-            "each directory loads with `transformers`, both" if len(found) > 1 else "it loads with `transformers`, and"
-        )
+        loads = "each directory loads with `transformers`, both"
+        if len(results) == 1:
+            loads = "it loads with `transformers`, and"
         return f"safetensors, bfloat16, {size}; {loads} with `load_pair`"
     costs = ", ".join(
-        f"{direction.value} {measured.int8.cost:+.4f}" for direction, measured in found.items() if measured.int8
+        f"{direction.value} {result.int8.cost:+.4f}" for direction, result in results.items() if result.int8
     )
-    return f"safetensors, int8 with one scale a row, {size}; only refdec reads them. It costs {costs} nats a token"
+    return f"safetensors, int8 with one scale per row, {size}; only for refdec. int8 costs {costs} nats per token"
 
 
-def _training(measured: Measured, recipe: Recipe, shards: Shards) -> str:
-    state = measured.state
-    gone_wrong = f", gone back {state.rollbacks} times" if state.rollbacks else ""
-    times = state.tokens / shards.train_part.tokens
+def _training(result: TrainingResult, recipe: Recipe, token_files: TokenFiles) -> str:
+    state = result.state
+    gone_wrong = f", went back {state.rollbacks} times" if state.rollbacks else ""
+    times = state.tokens / token_files.train_part.tokens
     return (
         f"{state.tokens:,} tokens seen, {times:.1f} times the text, in {state.step:,} steps of {recipe.batch_tokens:,} "
-        f"and {state.seconds / 60:.1f} minutes{gone_wrong}; {measured.learned:.3f} nats a token of it at the end"
+        f"and {state.seconds / 60:.1f} minutes{gone_wrong}; {result.learned:.3f} nats per token of it at the end"
     )
 
 
-def _losses(found: Mapping[Direction, Measured]) -> str:
-    return "; ".join(f"{direction.value} {measured}" for direction, measured in found.items())
+def _losses(results: Mapping[Direction, TrainingResult]) -> str:
+    return "; ".join(f"{direction.value} {result}" for direction, result in results.items())
 
 
 def _machine(device: torch.device) -> str:

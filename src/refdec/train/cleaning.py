@@ -1,6 +1,6 @@
-"""What becomes of a document before it is learned from: cleaned, without texts of evaluations, and only once.
+"""Cleaning of documents, removal of evaluation texts, and removal of duplicates.
 
-All of it is optional, works on one document at a time, and is counted. Knows nothing of where documents come from.
+Each is optional, works on one document at a time, and is counted. Knows nothing of where documents come from.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from refdec.files import formats
 
-FIRST_BAD = 5  # rows that are none and are told; the others are counted
-LEAST_BYTES = 16  # of an evaluation's text that is looked for: labels and "Yes." are everybody's
+FIRST_BAD = 5  # bad rows that are shown; the others are only counted
+LEAST_BYTES = 16  # evaluation texts shorter than this are kept: labels and "Yes." occur everywhere
 
 _BREAKS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b\u2060\ufeff\ufffe\uffff\ud800-\udfff]")
@@ -34,17 +34,17 @@ Digests = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What was read, and what became of it: `documents` are those kept, the duplicates and the dropped."""
+    """What was read, and what became of it: `documents` = kept + duplicates + dropped."""
 
     documents: int = 0
     kept: int = 0
     duplicates: int = 0
-    dropped: int = 0  # empty or too short, perhaps only once lines were removed
-    removed_lines: int = 0  # and sentences, that occur in evaluation files
-    characters: int = 0  # of the documents kept
-    bytes: int = 0  # of the same as UTF-8
-    bad_rows: int = 0  # that are no documents
-    first_bad: tuple[str, ...] = ()  # where the first few of them are, and what is wrong
+    dropped: int = 0  # empty or too short, perhaps because lines were removed
+    removed_lines: int = 0  # lines and sentences that occur in evaluation files
+    characters: int = 0  # of kept documents
+    bytes: int = 0  # of kept documents as UTF-8
+    bad_rows: int = 0  # rows that are not documents
+    first_bad: tuple[str, ...] = ()  # place and fault of the first of them
 
     def __add__(self, other: Counts) -> Counts:
         names = [item.name for item in dataclasses.fields(self)]
@@ -56,9 +56,9 @@ class Counts:
 
 
 def clean_document(text: str, least: int = 1) -> str | None:
-    """A text in NFC, without control characters, with single spaces; none where fewer characters than `least` remain.
+    """A text in NFC, without control characters, with single spaces; None where fewer than `least` characters remain.
 
-    Paragraphs stay apart: of several blank lines, one is left.
+    Of several blank lines, one is left, so that paragraphs stay apart.
     """
     if not _is_clean(text):
         text = unicodedata.normalize("NFC", text)
@@ -70,7 +70,7 @@ def clean_document(text: str, least: int = 1) -> str | None:
 
 
 def _is_clean(text: str) -> bool:
-    """Seen quickly, as most are: but for spaces at the ends, nothing would change."""
+    """A quick check for the usual case: cleaning would change nothing but spaces at the ends."""
     return (
         text.isascii()
         and text.replace("\n", "").isprintable()
@@ -79,19 +79,19 @@ def _is_clean(text: str) -> bool:
 
 
 def digests_of(contents: Iterable[bytes]) -> Digests:
-    """Eight bytes for each: of a hundred million documents, the odds are 1 in 4,000 that any two share them."""
+    """Eight bytes per content: among a hundred million documents, the odds of a collision are 1 in 4,000."""
     joined = b"".join(hashlib.blake2b(content, digest_size=8).digest() for content in contents)
     return np.frombuffer(joined, "<u8")
 
 
 class Seen:
-    """Digests that came before: 8 bytes each, twice that for a moment. A million documents take 8 MB."""
+    """The digests seen so far: 8 bytes each, twice that for a moment. A million documents take 8 MB."""
 
     def __init__(self) -> None:
         self._runs: list[Digests] = []  # each sorted, and each more than twice as long as the next
 
     def add(self, digests: Digests) -> NDArray[np.bool_]:
-        """Which of them are new: each only where it stands first."""
+        """Which digests are new: of equal ones, only the first."""
         new = np.zeros(len(digests), bool)
         new[np.unique(digests, return_index=True)[1]] = True
         for run in self._runs:
@@ -107,17 +107,17 @@ class Seen:
 
 @dataclass(frozen=True)
 class Exclusion:
-    """Texts that no document may have as a line or as a sentence, whatever their case and spaces.
+    """Texts to remove from documents, as lines or sentences, whatever their case and spaces.
 
-    A text of several sentences is found as well, on one line or on many.
+    A text of several sentences is removed too, on one line or on many.
     """
 
     texts: frozenset[str]
-    starts: Mapping[str, tuple[int, ...]]  # of their first sentences: how many sentences a text has that begins so
+    starts: Mapping[str, tuple[int, ...]]  # first sentence -> how many sentences the texts have that begin with it
 
     @classmethod
     def of(cls, paths: Sequence[Path]) -> Exclusion:
-        """All texts of these files: lines of text, cells, and whatever in JSON is a string."""
+        """All texts of these files: lines, cells, and every string in JSON."""
         texts: set[str] = set()
         starts: dict[str, set[int]] = {}
         for text in (text for path in paths for text in _texts(path)):
@@ -143,9 +143,9 @@ class Exclusion:
             text = "\n".join(kept)
         ends = [0, *_sentences(text)]
         pieces: list[str] = []
-        place = whole = 0  # the sentence looked at; the first that was not copied
+        place = whole = 0  # the current sentence; the first that is not copied yet
         while place < len(ends) - 1:
-            count = self._found(text, ends, place)
+            count = self._matching(text, ends, place)
             if count:
                 pieces.append(text[ends[whole] : ends[place]])
                 whole = place + count
@@ -153,8 +153,8 @@ class Exclusion:
             place += count or 1
         return "".join(pieces) + text[ends[whole] :] if pieces else text, removed
 
-    def _found(self, text: str, ends: list[int], place: int) -> int:
-        """How many sentences from here on are a text of an evaluation: as many as possible, or none."""
+    def _matching(self, text: str, ends: list[int], place: int) -> int:
+        """How many sentences from here on are an evaluation text: as many as possible, or 0."""
         counts = self.starts.get(_normalise(text[ends[place] : ends[place + 1]]), ())
         for count in reversed(counts):
             if place + count < len(ends) and _normalise(text[ends[place] : ends[place + count]]) in self.texts:
@@ -167,7 +167,7 @@ def _normalise(text: str) -> str:
 
 
 def _sentences(text: str) -> Iterator[int]:
-    """Where sentences end, and abbreviations: a text is cut alike wherever it stands, which is all that matters."""
+    """Where sentences end (or abbreviations: it only matters that a text is cut the same way wherever it stands)."""
     end = 0
     for match in _SENTENCE_END.finditer(text):
         end = match.end()
@@ -178,7 +178,7 @@ def _sentences(text: str) -> Iterator[int]:
 
 def _texts(path: Path) -> Iterator[str]:
     kind = formats.format_of(path, None)
-    if kind == "tsv":  # many have no header and lone quotation marks
+    if kind == "tsv":  # many have no header, and unbalanced quotation marks
         for row in formats.read(path, "text"):
             yield from _strings([cell.strip(' "') for cell in row.fields["text"].split("\t")])
     else:
@@ -187,7 +187,7 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """The texts in a value; of one with several lines, each line too."""
+    """The texts in a JSON value; of a text with several lines, each line too."""
     if isinstance(value, str):
         yield value
         if "\n" in value:

@@ -1,8 +1,7 @@
-"""The text that is learned from: which files, which documents are in them, and which of these are held out.
+"""The training text: which files, which documents they contain, and which documents are held out.
 
-Documents are streamed: what is held in memory is a few chunks of text, and 8 bytes a document where duplicates are
-removed. Files are read side by side, some chunks of one, then of the next, in an order that depends on nothing but the
-files. Knows nothing of tokens.
+Documents are streamed, a few chunks at a time. Files are read side by side, a chunk of one, then of the next, in an
+order that depends on the files alone. Knows nothing of tokens.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from refdec.files import formats
 from refdec.files.packed import PACKED
 from refdec.files.row import Row
 from refdec.settings import Settings, did_you_mean, setting
-from refdec.train.cleaning import FIRST_BAD, Digests, Exclusion, Seen, clean_document, digests_of
+from refdec.train.cleaning import FIRST_BAD, Digests, Exclusion, clean_document, digests_of
 
 LANES = 4
-"""Files that are read at the same time. Part of what orders documents, so not of a machine."""
+"""Files that are read side by side. This sets the order of documents, so it must not depend on the machine."""
 
-CHUNK = 1 << 19  # characters of documents that are handed on together
-LONGEST = 1 << 20  # characters of a paragraph, after which a line begins another
+CHUNK = 1 << 19  # characters per chunk of documents
+LONGEST = 1 << 20  # characters after which a paragraph is cut at the next line
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class CorpusSettings(Settings):
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Some documents as they were read, and what was no document among them."""
+    """Some documents as they were read, and the rows among them that are not documents."""
 
     texts: list[str] = field(default_factory=list)
     bad_rows: int = 0
@@ -56,14 +55,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A row that is no document, and why."""
+    """A row that is not a document, and why."""
 
     what: str
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Files of documents."""
+    """Files of documents, and how to read them."""
 
     paths: tuple[Path, ...]
     settings: CorpusSettings = CorpusSettings()
@@ -79,30 +78,28 @@ class Corpus:
         column: str = "text",
         exclusion: Exclusion | None = None,
     ) -> Corpus:
-        """Files, and what is in directories and theirs of the formats that are known; hidden files are not looked at.
+        """The named files, and all files of readable formats below the named directories, except hidden ones.
 
-        Whichever way they are named, they are the same corpus.
+        The order in which they are named does not matter.
         """
-        found: dict[str, Path] = {}
+        chosen: dict[str, Path] = {}
         for place in places:
             inside = list(_files(place)) if place.is_dir() else [place]
             if not inside:
-                raise InputError(f"There is no text in {place}. Names of files end in {_endings()}.")
+                raise InputError(f"There are no text files in {place}. Their names end in {_endings()}.")
             for path in inside:
                 if not path.is_file():
                     raise InputError(f"There is no file {path}.")
-                if not _is_known(path.name):
-                    raise InputError(f"The format of {path} is not known. Names of files end in {_endings()}.")
-                formats.format_of(path, None)  # refuses what cannot be packed
-                found.setdefault(os.path.realpath(path), path)
-        if not found:
+                formats.format_of(path, None)  # refuses unknown formats
+                chosen.setdefault(os.path.realpath(path), path)
+        if not chosen:
             raise InputError("No text was named. Name files or directories.")
-        paths = tuple(sorted(found.values(), key=lambda path: path.parts))
+        paths = tuple(sorted(chosen.values(), key=lambda path: path.parts))
         return cls(paths, settings or CorpusSettings(), column, exclusion)
 
     @property
     def bytes(self) -> int:
-        """Of the files, compressed as they are."""
+        """The size of the files, compressed or not."""
         return sum(path.stat().st_size for path in self.paths)
 
     @property
@@ -116,20 +113,10 @@ class Corpus:
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
-    def documents(self) -> Iterator[str]:
-        """All documents that are kept, the held-out ones too."""
-        seen = Seen()
-        for chunk in self.chunks():
-            texts = [text for text, _ in map(self.prepare, chunk.texts) if text]
-            if self.settings.deduplicate:
-                new = seen.add(digests_of(text.encode() for text in texts))
-                texts = [text for text, is_new in zip(texts, new, strict=True) if is_new]
-            yield from texts
-
     def sample(self, characters: int) -> Iterator[str]:
-        """Documents that are learned from, about so many characters: the beginning of every file, as even as can be."""
+        """About so many characters of documents that are not held out, evenly from the beginning of every file."""
         left, files = characters, len(self.paths)
-        for path in sorted(self.paths, key=lambda path: path.stat().st_size):  # what small ones lack, large ones give
+        for path in sorted(self.paths, key=lambda path: path.stat().st_size):  # large files make up for small ones
             share = left // files
             files -= 1
             for text in self._learned(path):
@@ -140,7 +127,7 @@ class Corpus:
                 yield text
 
     def prepare(self, text: str) -> tuple[str, int]:
-        """What is kept of a document, perhaps nothing, and how many lines of evaluations were removed."""
+        """What is kept of a document (perhaps nothing), and how many lines of evaluations were removed."""
         text, removed = self._cleaned(text), 0
         if self.exclusion is not None:
             text, removed = self.exclusion.without(text)
@@ -149,16 +136,16 @@ class Corpus:
         return text, removed
 
     def is_held_out(self, digests: Digests) -> NDArray[np.bool_]:
-        """By the text alone: so they are the same for every tokenizer, and a copy of one is never learned from."""
+        """Decided by the text alone: the same for every tokenizer, and copies are never learned from."""
         return digests < np.uint64(self.settings.held_out * 2.0**64)
 
     @property
     def lanes(self) -> list[tuple[Path, ...]]:
-        """Files that are read one after the other; the lanes are read side by side."""
+        """Groups of files: each group is read one file after the other, the groups side by side."""
         return [self.paths[lane::LANES] for lane in range(min(LANES, len(self.paths)))]
 
     def chunks(self) -> Iterator[Chunk]:
-        """Everything, as it is in the files."""
+        """All documents, as they are in the files."""
         return in_turn([self.read(lane) for lane in self.lanes])
 
     def read(self, paths: Iterable[Path]) -> Iterator[Chunk]:
@@ -204,11 +191,11 @@ class Corpus:
                 yield value
             elif self.column in row.fields:
                 if value is not None:
-                    yield _trouble(path, row, f'Its "{self.column}" is no text.')
+                    yield _trouble(path, row, f'Its "{self.column}" is not text.')
             elif is_first:
                 raise InputError(
                     f"{path} has no column {self.column!r}{did_you_mean(self.column, row.fields)}. Its columns: "
-                    f"{', '.join(row.fields) or 'none'}. Say in which one the text is."
+                    f"{', '.join(row.fields) or 'none'}. Name the one with the text in --column."
                 )
             else:
                 yield _trouble(path, row, f'It has no "{self.column}".')
@@ -216,7 +203,7 @@ class Corpus:
 
 
 def in_turn(lanes: Sequence[Iterator[Chunk]]) -> Iterator[Chunk]:
-    """A chunk of each lane, again and again, until all have ended."""
+    """A chunk of each lane in turn, until all have ended."""
     running = list(lanes)
     while running:
         for lane in list(running):
@@ -228,7 +215,7 @@ def in_turn(lanes: Sequence[Iterator[Chunk]]) -> Iterator[Chunk]:
 
 
 def _paragraphs(path: Path, rows: Iterator[Row]) -> Iterator[str | Trouble]:
-    """Lines with no blank one between them."""
+    """Join lines up to the next blank one."""
     lines: list[str] = []
     size = 0
     for row in rows:
@@ -260,7 +247,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _is_known(name: str) -> bool:
-    """Whether a file's name says which format it has."""
+    """Whether a file's name ends like that of a readable format."""
     plain = name.lower()
     for ending in PACKED:
         plain = plain.removesuffix(ending)

@@ -1,7 +1,7 @@
-"""Trained models as files: what `load_pair` and, in bfloat16, plain `transformers` load; and such files as a beginning.
+"""Trained models as files that `load_pair` and, in bfloat16, plain `transformers` load; and such files as a beginning.
 
-The layout of a pair is that of the embedded one. A directory is whole or not there. Knows weights by name and files;
-what the card says is the business of who trained.
+The layout of a pair is that of the embedded one. A directory is replaced in one step. Knows weights by name and files;
+the card is handed in as text.
 """
 
 from __future__ import annotations
@@ -9,14 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
@@ -30,29 +27,30 @@ from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, rea
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
 from refdec.train.model import Llama, Shape
+from refdec.train.whole_directory import whole_directory
 
 CARD = "README.md"
 TOKENIZER = "tokenizer.json"
 INT8_NOTE = {"quantization": "int8 per row, weight = int8 * scale[row]"}
-"""One entry: safetensors writes several in any order, and the same weights should be the same bytes."""
+"""Only one entry: safetensors writes several in any order, and equal weights should give equal bytes."""
 
 
 def check_exportable(folder: Path) -> None:
-    """Refuse a place that an export would not take, before hours are spent on what goes there.
+    """Refuse a directory that an export would refuse, before hours are spent on training.
 
-    It takes a directory that is not there yet, is empty, or holds an earlier export and nothing else.
+    An export takes a directory that does not exist, is empty, or holds an earlier export and nothing else.
     """
     if folder.is_dir():
         other = sorted(_files(folder) - _exported(folder))
         if other:
             raise InputError(
-                f"{folder} holds other files than an earlier export, {other[0]} for one, and is not replaced. "
+                f"{folder} holds files that no export wrote, such as {other[0]}, and is not replaced. "
                 "Name another directory."
             )
         if folder.is_mount():
-            raise InputError(f"{folder} is where a disk is mounted, and cannot be replaced. Name a directory in it.")
+            raise InputError(f"{folder} is a mount point and cannot be replaced. Name a directory inside it.")
     elif folder.exists():
-        raise InputError(f"{folder} is a file, and what is made is a directory. Name another place.")
+        raise InputError(f"{folder} is a file, and the models need a directory. Name another place.")
     beside = next(parent for parent in folder.absolute().parents if parent.exists())
     if not beside.is_dir() or not os.access(beside, os.W_OK):
         raise InputError(f"{folder} cannot be written (no files can be made in {beside}).")
@@ -67,30 +65,32 @@ def export_models(
     *,
     int8: bool,
 ) -> None:
-    """Write a pair, or one model alone, in the place of an earlier export if there is one.
+    """Write a pair, or one model alone; an earlier export is replaced.
 
-    The models of a pair have a directory each; one alone is in the folder itself, beside its tokenizer. In bfloat16
-    each of a pair has a tokenizer of its own, too, so that `transformers` loads it from its directory. In int8 only
-    refdec reads it: one byte a weight and one scale a row, as the embedded pair is stored.
+    Each model of a pair has its own directory; one alone is in the folder itself, beside its tokenizer. In bfloat16
+    each directory of a pair has a copy of the tokenizer, so that `transformers` loads it. int8 files hold one byte per
+    weight and one scale per row, as the embedded pair does, and only refdec reads them.
     """
     check_exportable(folder)
     for direction, weights in models.items():
         _check(weights, shape, f"The {direction.value} weights")
     if tokenizer.get_vocab_size(with_added_tokens=True) > shape.vocabulary:
         raise ModelError(
-            f"The tokenizer has {tokenizer.get_vocab_size(with_added_tokens=True)} entries and the models know "
+            f"The tokenizer has {tokenizer.get_vocab_size(with_added_tokens=True)} entries and the models have "
             f"{shape.vocabulary}: they do not belong together."
         )
     if tokenizer.id_to_token(shape.start) is None:
         raise ModelError(f"The tokenizer has no entry {shape.start}, which the models read before a document.")
-    with _whole(folder) as home:
+    target = Path(os.path.realpath(folder))
+    new, old = (target.with_name(f".{target.name}-{os.getpid()}.{end}") for end in ("part", "old"))
+    with whole_directory(target, new, old) as home:
         (home / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
         for direction, weights in models.items():
             place = home if len(models) == 1 else home / direction.value
             place.mkdir(exist_ok=True)
             _write_json(place / "config.json", shape.config() | {"direction": direction.value})
             _write_weights(place / "model.safetensors", weights, int8)
-            (place / "model.safetensors").chmod((place / "config.json").stat().st_mode)  # not for its owner alone
+            (place / "model.safetensors").chmod((place / "config.json").stat().st_mode)  # readable for all
             if not int8:
                 (place / TOKENIZER).write_bytes((home / TOKENIZER).read_bytes())
                 _write_json(place / "tokenizer_config.json", _tokenizer_config(tokenizer, shape))
@@ -100,9 +100,9 @@ def export_models(
 
 
 def load_initial(directory: str | Path) -> tuple[Shape, dict[str, Tensor]]:
-    """The shape and the weights, in float32, of a model to go on from: a directory or a hub id, of the Llama layout.
+    """The shape and the float32 weights of a model to go on from: a directory or a hub id, of the Llama layout.
 
-    A model of a pair is named by its own directory; that the pair is undamaged is for `verify_checksums` to say.
+    A model of a pair is named by its own directory; `verify_checksums` says whether the pair is undamaged.
     """
     home = locate(directory)
     shape = initial_shape(home)
@@ -117,7 +117,7 @@ def load_initial(directory: str | Path) -> tuple[Shape, dict[str, Tensor]]:
 
 
 def initial_shape(directory: str | Path) -> Shape:
-    """The shape alone, which is known at once: a model that cannot be gone on from is refused here."""
+    """The shape alone, without reading weights; a model that training cannot go on from is refused here."""
     home = locate(directory)
     shape = Shape.of(read_json(home / "config.json"))
     if shape is None:
@@ -128,13 +128,13 @@ def initial_shape(directory: str | Path) -> Shape:
 def _another_layout(home: Path) -> ModelError:
     kind = read_json(home / "config.json").get("model_type")
     return ModelError(
-        f"The model in {home} (a {kind}) is not of the plain Llama layout, and no other is trained. Begin from another "
-        "model, or from nothing."
+        f"The model in {home} (a {kind}) is not of the plain Llama layout, which alone can be trained. Begin from "
+        "another model, or leave out --from."
     )
 
 
 def tokens_of(model: str | Path) -> Tokens:
-    """The tokenizer of a model and the id that it reads before a document, both as `load_pair` takes them.
+    """The tokenizer of a model and the id that it reads before a document, both as `load_pair` finds them.
 
     The model is a directory or a hub id, of any architecture.
     """
@@ -156,7 +156,7 @@ def tokens_of(model: str | Path) -> Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Int8Loss:
-    """Nats a token with the weights as they are, and as they are stored in int8."""
+    """Nats per token with the exact weights, and with the same weights stored in int8."""
 
     exact: float
     int8: float
@@ -177,7 +177,7 @@ def int8_loss(
 ) -> Int8Loss:
     """What rounding the weights to int8 costs on windows of ids (count, length + 1), in reading order.
 
-    Computed in float32, so that nothing else is rounded: a processor that also multiplies in int8 loses a little more.
+    Computed in float32, so that nothing else is rounded; a CPU that also multiplies in int8 loses a little more.
     """
     losses = []
     for state in (weights, {name: _as_stored(tensor) for name, tensor in weights.items()}):
@@ -192,21 +192,21 @@ def _as_stored(tensor: Tensor) -> Tensor:
 
 
 def _check(weights: Mapping[str, Tensor], shape: Shape, what: str) -> None:
-    """All that a model of this shape has, nothing else, and all of it numbers."""
-    known = LlamaShape.of(shape.config())
-    assert known is not None
-    wrong = known.lacking({name: tuple(tensor.shape) for name, tensor in weights.items()})
+    """Refuse weights that are not exactly those of this shape, or not all finite."""
+    expected = LlamaShape.of(shape.config())
+    assert expected is not None
+    wrong = expected.lacking({name: tuple(tensor.shape) for name, tensor in weights.items()})
     if wrong:
         raise ModelError(
             f"{what} are not those of a model of this shape ({len(wrong)} tensors are missing or of another size, "
-            f"{wrong[0]} for one)."
+            f"such as {wrong[0]})."
         )
-    extra = sorted(weights.keys() - set(known.lacking({})))
+    extra = sorted(weights.keys() - set(expected.lacking({})))
     if extra:
-        raise ModelError(f"{what} hold more than a model of this shape has ({extra[0]} for one).")
-    broken = [name for name, tensor in weights.items() if not bool(tensor.isfinite().all())]
+        raise ModelError(f"{what} hold tensors that a model of this shape does not have, such as {extra[0]}.")
+    broken = next((name for name, tensor in weights.items() if not bool(tensor.isfinite().all())), None)
     if broken:
-        raise ModelError(f"{what} are not all finite numbers ({broken[0]} for one): training went wrong.")
+        raise ModelError(f"{what} are not all finite numbers, for example in {broken}: training went wrong.")
 
 
 def _write_weights(path: Path, weights: Mapping[str, Tensor], int8: bool) -> None:
@@ -223,7 +223,7 @@ def _write_weights(path: Path, weights: Mapping[str, Tensor], int8: bool) -> Non
 
 
 def _tokenizer_config(tokenizer: Tokenizer, shape: Shape) -> dict[str, object]:
-    """What `transformers` wants to know besides tokenizer.json."""
+    """The settings that `transformers` needs besides tokenizer.json."""
     mark = tokenizer.id_to_token(shape.start)
     return {
         "tokenizer_class": "PreTrainedTokenizerFast",
@@ -248,33 +248,9 @@ def _files(folder: Path) -> set[str]:
 
 
 def _exported(folder: Path) -> set[str]:
-    """The files that an export wrote there: what its checksums list, itself and the card."""
+    """The files that an export wrote: those that its checksums list, the list itself and the card."""
     try:
         lines = (folder / CHECKSUMS).read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError):
         return set()
     return {line.partition("  ")[2] for line in lines} | {CHECKSUMS, CARD}
-
-
-@contextmanager
-def _whole(folder: Path) -> Iterator[Path]:
-    """A directory to write to that takes its place in one step once all is written, and is gone if that fails."""
-    target = Path(os.path.realpath(folder))
-    new, old = (target.with_name(f".{target.name}-{os.getpid()}.{end}") for end in ("part", "old"))
-    try:
-        try:
-            shutil.rmtree(new, ignore_errors=True)
-            new.mkdir(parents=True)
-            yield new
-            for path in new.rglob("*"):
-                if path.is_file():
-                    with path.open("rb+") as file:
-                        os.fsync(file.fileno())
-            if target.exists():
-                os.replace(target, old)
-            os.replace(new, target)
-            shutil.rmtree(old, ignore_errors=True)
-        finally:
-            shutil.rmtree(new, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{folder} cannot be written ({getattr(error, 'strerror', None) or error}).") from error

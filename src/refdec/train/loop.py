@@ -1,7 +1,7 @@
 """Training one direction: windows in, weights out, within a budget of time or tokens.
 
-Saves what it has now and then, and when it is interrupted; goes on from there exactly. When the loss goes wrong, it
-goes back to what was saved and reads something else. Knows nothing of text, nor of the other direction.
+Saves checkpoints now and then, and when it is interrupted; a resumed run continues exactly. When the loss goes wrong,
+training goes back to the last checkpoint and skips the text. Knows nothing of text, nor of the other direction.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import nn
@@ -23,72 +23,63 @@ from torch.nn.parallel import DistributedDataParallel
 
 from refdec.errors import InputError, ModelError
 from refdec.train import checkpoint
-from refdec.train.batches import Ids, Windows
 from refdec.train.checkpoint import Checkpoint
+from refdec.train.fsdp import gathered, local_parts, shard, share_of
 from refdec.train.hardware import is_quick_at_bfloat16
 from refdec.train.model import Llama, Shape
 from refdec.train.optimiser import Optimiser
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
-from refdec.train.sharding import gathered, own, shard, share_of
 from refdec.train.watchdog import Watchdog
+from refdec.train.windows import Windows
 
 CPU_TOKENS, GPU_TOKENS = 1 << 12, 1 << 17
-"""Tokens of a pass at most; a step has as many passes as it needs."""
+"""Most tokens per pass; a step makes as many passes as it needs."""
 
 HELD_BYTES = 48
-"""Of a token, for each number of the stream in each layer, while it waits for its gradient."""
+"""Bytes that a token holds per layer and unit of width until its gradient is computed."""
 
 SAVE_SECONDS, QUICK_SAVE = 120.0, 2.4
-"""Between two checkpoints, and what one may take: where it takes longer, they are as much rarer."""
+"""Seconds between checkpoints, and seconds that one may take; where it takes longer, they are as much rarer."""
 
-RECENT = 20  # steps over which the speed is told
-TRIED_STEPS, TRIED = 10, 0.1  # or the share of a budget after which it is known how many steps will fit into it
+RECENT = 20  # steps over which the speed is averaged
+TRIED_STEPS, TRIED = 10, 0.1  # steps, or share of the budget, after which the number of steps that fit can be told
 ENOUGH_STEPS = {"cpu": 70, "cuda": 600}
-"""Above which smaller steps teach no more. On a CPU each costs a lot by itself. See docs/training.md."""
+"""Steps above which smaller ones teach no more. See docs/training-figures.md."""
 
 Initial = tuple[Shape, dict[str, torch.Tensor] | None]
-CURVE = 500  # points of the loss curve that are kept
-ROLLBACKS = 3
+CURVE = 500  # points of the loss curve that are kept, at least
+ROLLBACKS = 3  # then training gives up
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """How it goes, after a step."""
+class StepReport:
+    """Progress after a step."""
 
     step: int
     tokens: int
     seconds: float
     done: float  # share of the budget
-    loss: float  # nats a token, smoothed
+    loss: float  # nats per token, smoothed
     tokens_per_second: float
-    rate: float  # of learning, against its highest
 
 
 @dataclass
 class State:
-    """Where a run is. Plain values, which are saved with the weights."""
+    """How far a run is: plain values, which are saved with the weights."""
 
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    skipped: int = 0  # steps whose text went wrong and is left out
+    skipped: int = 0  # steps whose text is left out, because training went wrong there
     rollbacks: int = 0
     curve: list[tuple[int, float]] = field(default_factory=list)  # tokens, loss
     stride: int = 1  # steps from one point of the curve to the next
     watchdog: dict[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Trained:
-    """What came out."""
-
-    weights: dict[str, torch.Tensor]
-    state: State
-
-
-class Objective(nn.Module):
-    """The mean loss of windows, so that what wraps a module can wrap it."""
+class WindowLoss(nn.Module):
+    """The mean loss of windows as a module, which DDP and FSDP can wrap."""
 
     def __init__(self, model: Llama) -> None:
         super().__init__()
@@ -99,45 +90,50 @@ class Objective(nn.Module):
 
 
 class Trainer:
-    """One model on its way."""
+    """One model in training."""
 
     def __init__(
         self,
         recipe: Recipe,
-        batches: Windows,
+        windows: Windows,
         home: Path,
         processes: Processes,
         initial: Initial | None = None,
         compiled: bool = False,
         sharded: bool = False,
     ) -> None:
-        """`initial` is a shape and the weights to go on from, or none; without it, the shape is the recipe's.
+        """`initial` is a shape, with the weights to go on from or None; without it, the recipe's shape is used.
 
-        `compiled`: see `pays_to_compile`. `sharded`: of several processes, each holds a share of the model (FSDP)
-        rather than all of it (DDP); see `pays_to_shard`. What is saved and what comes out are the same.
+        `compiled`: see `pays_to_compile`. `sharded`: each of several processes holds a share of the model (FSDP)
+        rather than all of it (DDP), see `pays_to_shard`; checkpoints and results are the same.
         """
-        self.recipe, self._batches, self._home, self._processes = recipe, batches, home, processes
+        self.recipe, self._windows, self._home, self._processes = recipe, windows, home, processes
         self.device = processes.device
         self._initial = None if initial is None else initial[1]
         self.shape = recipe.shape if initial is None else initial[0]
         self._compiled = compiled
         self._sharded = sharded and processes.world > 1
         self.model = Llama(self.shape, documents=recipe.documents)
-        self._objective: Callable[[torch.Tensor], torch.Tensor] = self._wrap(Objective(self.model))
+        self._objective = self._wrap(WindowLoss(self.model))
         self._begin()
 
     def run(
         self,
         budget: Budget,
-        watch: Callable[[Report], None] = lambda _: None,
+        watch: Callable[[StepReport], None] = lambda _: None,
         tell: Callable[[str], None] = lambda _: None,
-    ) -> Trained:
-        """Train until the budget is spent. What is there already counts."""
+        *,
+        advise: bool = True,
+    ) -> Self:
+        """Train until the budget is spent; what an earlier run spent of it counts. Returns the trainer itself.
+
+        `advise`: tell the user of a better step size where few steps fit into the budget.
+        """
         self._resume(tell)
         self._warm_up()
         began = time.monotonic() - self.state.seconds
         saved, pause = time.monotonic(), SAVE_SECONDS
-        advised = bool(self.state.step) or self._initial is not None  # a model that can read needs few steps
+        advise &= not self.state.step and self._initial is None  # a model that can read needs few steps
         self._recent.append((saved, self.state.tokens))
         with _interruptible(loud=self._processes.is_first) as interrupted:
             while True:
@@ -145,18 +141,18 @@ class Trainer:
                 self.state.seconds = now - began
                 spent = budget.spent(self.state.tokens, self.state.seconds)
                 done, stop, due = self._processes.most(spent, bool(interrupted), now - saved > pause)
+                if advise and self.state.step and (self.state.step >= TRIED_STEPS or done >= TRIED):
+                    self._advise(done, tell)
+                    advise = False
                 if stop or (done >= 1 and self._is_sound()):
                     break
                 if done >= 1:
-                    self._roll_back("the weights are no numbers", tell)
+                    self._roll_back("some weights are not finite", tell)
                     continue
                 if due:
                     self._save(tell)
                     saved = time.monotonic()
                     pause = SAVE_SECONDS * max(1.0, (saved - now) / QUICK_SAVE)
-                if not advised and self.state.step and (self.state.step >= TRIED_STEPS or done >= TRIED):
-                    self._advise(done, tell)
-                    advised = True
                 loss = self._step(done)
                 problem = self._note(loss)
                 if problem:
@@ -165,49 +161,44 @@ class Trainer:
                 watch(self._report(done))
             if not stop and not self.state.step:
                 raise ModelError(
-                    "Training went wrong, and no time is left to begin anew. Lower the learning rates."
+                    "Training went wrong, and no time is left to begin anew. Lower --matrix-rate and --other-rate."
                     if self.state.rollbacks
-                    else "The budget is too small for a single step. Give more."
+                    else "The budget is too small for a single step. Raise --minutes or --tokens."
                 )
             self._save(tell)
             if any(self._processes.most(bool(interrupted))):
                 raise KeyboardInterrupt
-        return Trained(self.weights(), self.state)
+        return self
 
     def weights(self) -> dict[str, torch.Tensor]:
-        """All of them, on the CPU, in every process; where the model is in shares, every process must ask."""
-        found = gathered(self.model.state_dict())
-        return {name: tensor.detach().float().cpu() for name, tensor in found.items()}
+        """Float32 copies of all weights on the CPU. Where the model is sharded, every process must call this."""
+        return {name: tensor.detach().float().cpu() for name, tensor in gathered(self.model.state_dict()).items()}
 
     def whole(self) -> Llama:
-        """The model in one piece: itself, or a copy where it is in shares. Then every process must ask."""
+        """The model, or an unsharded copy of it. Where it is sharded, every process must call this."""
         if not self._sharded:
             return self.model
-        found = Llama(self.shape, documents=self.recipe.documents)
-        found.load_state_dict(self.weights())
-        return found.to(self.device)
+        copy = Llama(self.shape, documents=self.recipe.documents)
+        copy.load_state_dict(self.weights())
+        return copy.to(self.device)
 
-    def evaluate(self, stream: Ids) -> float:
-        """Nats a token of held-out text, read as the training text is; as `whole`, for every process."""
-        return self.loss_of(self._batches.windows_of(stream))
-
-    def loss_of(self, windows: torch.Tensor) -> float:
-        """Nats a token of windows in reading order; as `whole`, for every process."""
+    def evaluate(self, windows: torch.Tensor) -> float:
+        """Nats per token of windows in reading order. Where the model is sharded, every process must call this."""
         model = self.whole()
         with self._precision():
             return model.mean_loss(windows, self._at_once)
 
     @property
     def _at_once(self) -> int:
-        """Sequences of a pass."""
+        """Sequences per pass."""
         tokens = CPU_TOKENS
         if self.device.type == "cuda":
             memory = torch.cuda.get_device_properties(self.device).total_memory
             held = HELD_BYTES if is_quick_at_bfloat16(self.device) else 2 * HELD_BYTES
             tokens = min(GPU_TOKENS, int(memory / 3 / (held * self.shape.layers * self.shape.width)))
-        mine = self.recipe.sequences // self._processes.world
+        sequences = self.recipe.sequences // self._processes.world
         fitting = max(1, tokens // self.recipe.positions)
-        return max(count for count in range(1, min(mine, fitting) + 1) if mine % count == 0)
+        return max(count for count in range(1, min(sequences, fitting) + 1) if sequences % count == 0)
 
     def _wrap(self, objective: nn.Module) -> Any:
         if self._sharded:
@@ -220,11 +211,11 @@ class Trainer:
         return objective
 
     def _precision(self) -> Any:
-        """bfloat16 where that is fast; the weights themselves stay in float32."""
+        """bfloat16 where the device is fast at it; the weights themselves stay in float32."""
         return torch.autocast(self.device.type, torch.bfloat16, enabled=is_quick_at_bfloat16(self.device))
 
     def _begin(self) -> None:
-        """As if nothing had been read yet."""
+        """Set everything to its state before the first step."""
         if self._initial is None:
             model = Llama(self.shape) if self._sharded else self.model
             model.initialise(torch.Generator().manual_seed(self.recipe.seed))
@@ -237,9 +228,9 @@ class Trainer:
         self._clear()
 
     def _load(self, weights: dict[str, torch.Tensor]) -> None:
-        """Weights in one piece."""
-        mine = self.model.state_dict()
-        self.model.load_state_dict({name: share_of(tensor, mine.get(name)) for name, tensor in weights.items()})
+        """Take over unsharded weights."""
+        current = self.model.state_dict()
+        self.model.load_state_dict({name: share_of(tensor, current.get(name)) for name, tensor in weights.items()})
 
     def _clear(self) -> None:
         self._ahead: tuple[tuple[int, int], torch.Tensor] | None = None
@@ -247,28 +238,28 @@ class Trainer:
         self._smooth = math.nan
 
     def _resume(self, tell: Callable[[str], None]) -> None:
-        found = checkpoint.load(self._home)
-        if found is not None:
-            self._restore(found)
+        saved = checkpoint.load(self._home)
+        if saved is not None:
+            self._restore(saved)
             tell(f"going on at step {self.state.step:,}, {self.state.tokens:,} tokens.")
 
-    def _restore(self, found: Checkpoint) -> None:
-        values = dict(found.values)
+    def _restore(self, saved: Checkpoint) -> None:
+        values = dict(saved.values)
         numbers = values.pop("optimiser")
         recipe = values.pop("recipe")
         if recipe != dict(self.recipe.items()):
             raise InputError(
                 f"The checkpoint {self._home} is of another recipe. Give the same settings, or remove it to begin anew."
             )
-        self._load(found.weights)
-        self.optimiser.restore(found.optimiser, numbers)
+        self._load(saved.weights)
+        self.optimiser.restore(saved.optimiser, numbers)
         self.state = State(**values)
         self.state.curve = [(int(tokens), float(loss)) for tokens, loss in self.state.curve]
         self._watchdog = Watchdog(**self.state.watchdog)  # type: ignore[arg-type]
         self._clear()
 
     def _save(self, tell: Callable[[str], None]) -> None:
-        """Unless something is going wrong: then what was saved before is the better place to go back to."""
+        """Write a checkpoint, unless training is going wrong: then the one before is the better place to go back to."""
         if self._watchdog.up or not self._is_sound():
             return
         tensors, numbers = self.optimiser.state()
@@ -284,21 +275,21 @@ class Trainer:
         self._processes.wait()
 
     def _is_sound(self) -> bool:
-        """Whether all weights are numbers, which the loss tells only a step later; every process must ask."""
-        sizes = torch.stack(torch._foreach_norm(own(self.model.parameters())))
+        """Whether all weights are finite, which the loss shows only a step later. Every process must call this."""
+        sizes = torch.stack(torch._foreach_norm(local_parts(self.model.parameters())))
         return not any(self._processes.most(not bool(sizes.isfinite().all())))
 
     def _warm_up(self) -> None:
         """Compile before the clock starts."""
-        rows = self._batches.at(0)[: self._at_once].to(self.device)
+        rows = self._windows.at(0)[: self._at_once].to(self.device)
         with self._precision():
-            self._objective(rows).backward()  # type: ignore[no-untyped-call]
+            self._objective(rows).backward()
         self.model.zero_grad(set_to_none=True)
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
     def _step(self, done: float) -> torch.Tensor:
-        """One step of the optimisers; the loss over all processes, which may not be computed yet."""
+        """One step of the optimisers. Returns the mean loss over all processes, which a GPU may still be computing."""
         rows = self._read()
         parts = torch.split(rows, self._at_once)
         total = torch.zeros((), device=self.device)
@@ -306,22 +297,21 @@ class Trainer:
             with self._shared(last=number == len(parts)):
                 with self._precision():
                     loss = self._objective(part) / len(parts)
-                loss.backward()  # type: ignore[no-untyped-call]
+                loss.backward()
             total += loss.detach()
         self.optimiser.step(done)
         self.state.step += 1
         self.state.tokens += self.recipe.batch_tokens
         loss = self._processes.mean(total)
-        self._ahead = (self._place, self._batches.at(*self._place))  # while the device computes
+        self._ahead = (self._place, self._windows.at(*self._place))  # while the device computes
         return loss
 
     def _shared(self, last: bool) -> AbstractContextManager[None]:
-        """Gradients are summed over processes once a step."""
+        """Sum gradients over processes only in the last pass of a step."""
         if self._sharded:
-            self._objective.set_requires_gradient_sync(last)  # type: ignore[attr-defined]
+            self._objective.set_requires_gradient_sync(last)
         elif not last and self._processes.world > 1:
-            found: AbstractContextManager[None] = self._objective.no_sync()  # type: ignore[attr-defined]
-            return found
+            return self._objective.no_sync()  # type: ignore[no-any-return]
         return nullcontext()
 
     @property
@@ -332,7 +322,7 @@ class Trainer:
         """The windows of this step on the device."""
         place, rows = self._ahead or (self._place, None)
         if rows is None or place != self._place:
-            rows = self._batches.at(*self._place)
+            rows = self._windows.at(*self._place)
         return rows.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else rows
 
     def _note(self, loss: torch.Tensor) -> str:
@@ -347,39 +337,40 @@ class Trainer:
         return problem
 
     def _roll_back(self, problem: str, tell: Callable[[str], None]) -> None:
-        """To what was saved last, and on with other text."""
+        """Go back to the last checkpoint, and on with other text."""
         at, skipped, rollbacks = self.state.step, self.state.skipped, self.state.rollbacks + 1
         if rollbacks > ROLLBACKS:
             raise ModelError(
-                f"Training went wrong {rollbacks} times: at step {at:,} {problem}. Lower the learning rates, or look "
-                "at the text."
+                f"Training went wrong {rollbacks} times: at step {at:,} {problem}. Lower --matrix-rate and "
+                "--other-rate, or look at the text."
             )
-        found = checkpoint.load(self._home)
-        if found is None:
+        saved = checkpoint.load(self._home)
+        if saved is None:
             self._begin()
         else:
-            self._restore(found)
+            self._restore(saved)
         self.state.skipped = skipped + at - self.state.step
         self.state.rollbacks = rollbacks
         self._recent.append((time.monotonic(), self.state.tokens))
-        tell(f"At step {at:,} {problem}. Going back to step {self.state.step:,}, and on with other text.")
+        tell(f"at step {at:,} {problem}. Going back to step {self.state.step:,}, and on with other text.")
 
     def _advise(self, done: float, tell: Callable[[str], None]) -> None:
-        """Say it early where a budget is too small for steps of this size."""
-        steps = round(self.state.step / done)
+        """Tell the user early where few steps of this size fit into the budget."""
+        steps = max(1, round(self.state.step / done))
         better = self.recipe.better_batch(steps, ENOUGH_STEPS.get(self.device.type, 0))
         if better is not None:
+            fit = "1 step fits" if steps == 1 else f"{steps:,} steps fit"
             tell(
-                f"about {steps:,} steps fit into the budget. Smaller ones would teach more: stop, remove "
-                f"{self._home.parent}, and give --batch-tokens {better}."
+                f"about {fit} into the budget. Smaller ones would teach more: stop, remove {self._home.parent}, and "
+                f"give --batch-tokens {better}."
             )
 
-    def _report(self, done: float) -> Report:
+    def _report(self, done: float) -> StepReport:
         self._recent.append((time.monotonic(), self.state.tokens))
         (first, before), (last, now) = self._recent[0], self._recent[-1]
         speed = (now - before) / (last - first) if last > first else math.nan
         state = self.state
-        return Report(state.step, state.tokens, state.seconds, done, self._smooth, speed, self.recipe.rate(done))
+        return StepReport(state.step, state.tokens, state.seconds, done, self._smooth, speed)
 
 
 def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
@@ -390,7 +381,7 @@ def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 
 @contextmanager
 def _interruptible(loud: bool) -> Iterator[list[int]]:
-    """Ctrl-C and a polite kill are noted, so that a step is finished and saved first; a second one does not wait."""
+    """Note Ctrl-C and SIGTERM, so that a step is finished and saved first; a second signal does not wait."""
     noted: list[int] = []
 
     def note(number: int, _: Any) -> None:

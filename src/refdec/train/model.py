@@ -1,9 +1,8 @@
-"""A Llama-shaped language model to be trained: its shape and what that costs, its first weights, its loss.
+"""A Llama language model for training: its shape and cost, its first weights, its loss.
 
-Names of weights are those of `LlamaForCausalLM` in `transformers`, and so is what they compute. Written so that
-torch.compile takes it whole; under torch.autocast everything but norms, rotations and the softmax is in the lower
-precision, the residual stream too, and weights stay what they are. Ids are in reading order. Knows nothing of text,
-files, optimisers or directions.
+Names of weights and results are those of `LlamaForCausalLM` in `transformers`. torch.compile takes it whole; under
+torch.autocast all but norms, rotations and the softmax is in the lower precision, the residual stream too; weights
+keep theirs. Ids are in reading order. Knows nothing of text, files, optimisers or directions.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ SPREAD = 0.02
 """Standard deviation of the first embeddings, and of the first matrices at a width of 512."""
 
 CPU_LOGITS, GPU_LOGITS = 1 << 22, 1 << 28
-"""Logits that exist at a time: few enough for a processor's caches, many enough to fill a GPU with one product."""
+"""Logits that exist at a time: few enough for a CPU's caches, many enough to fill a GPU with one product."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +38,10 @@ class Shape:
     positions: int
     kv_heads: int = 0  # heads of keys and values; 0: as many as of queries
     head_size: int = 0  # 0: the width, shared by the heads
-    tied: bool = True  # the output matrix is that of the embeddings
+    tied: bool = True  # the embeddings are the output matrix too
     epsilon: float = 1e-6
     theta: float = 10_000.0  # base of the rotary positions
-    start: int = 0  # the id that stands before a document, whichever way it is read
+    start: int = 0  # the id before a document, in both directions
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -63,27 +62,15 @@ class Shape:
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self | None:
-        """From the contents of a config.json; None where they ask for something that this model does not do."""
-        found = LlamaShape.of(config)
-        if found is None:
+        """From a config.json; None where it asks for something that this model cannot do."""
+        shape = LlamaShape.of(config)
+        if shape is None:
             return None
-        return cls(
-            layers=found.layers,
-            width=found.width,
-            heads=found.heads,
-            inner=found.inner,
-            vocabulary=found.vocabulary,
-            positions=found.window,
-            kv_heads=found.kv_heads,
-            head_size=found.head_size,
-            tied=found.tied,
-            epsilon=found.epsilon,
-            theta=found.theta,
-            start=start_token(config),
-        )
+        sizes = {item.name: getattr(shape, item.name) for item in fields(cls) if hasattr(shape, item.name)}
+        return cls(**sizes, positions=shape.window, start=start_token(config))
 
     def config(self) -> dict[str, Any]:
-        """For a config.json."""
+        """The contents of a config.json."""
         sizes: dict[str, Any] = {
             "architectures": ["LlamaForCausalLM"],
             "model_type": "llama",
@@ -106,23 +93,21 @@ class Shape:
 
     @property
     def parameters(self) -> int:
-        """All that is trained; embeddings that are the output matrix, too, count once."""
+        """Trained numbers; tied embeddings count once."""
         tables = 1 if self.tied else 2
         return self._body + tables * self.vocabulary * self.width + self._vectors
 
     def flops_per_token(self, length: int) -> float:
-        """Operations that a token of a sequence takes in training, forward and backward.
+        """Operations per token in training, forward and backward.
 
-        Six for every entry of a matrix that it is multiplied with: those of the layers and the output matrix. The
-        look-up of its embedding is none, and neither are norms and activations. Attention is causal: a token is
-        compared with half of the sequence on average, twice (scores, mixing), at six for every number of a head.
-        What is computed a second time to save memory is not counted, so a share of the peak that is told from this
-        is the model's own.
+        Six per entry of the matrices of the layers and of the output; embedding look-ups, norms and activations are
+        not counted. Attention is causal: a token is compared with half of the sequence on average, twice (scores,
+        mixing), at six per number of a head. Work that is repeated to save memory is not counted.
         """
         return 6 * (self._body + self.vocabulary * self.width) + 12 * self.layers * self._attended * length / 2
 
     def bytes_on_disk(self, int8: bool) -> int:
-        """What an exported model weighs, without the names in front of the weights (some ten thousand bytes)."""
+        """The size of an exported model, without the header (some ten thousand bytes)."""
         if not int8:
             return 2 * self.parameters
         rows = self.layers * (self._attended + 2 * self._keys + 2 * self.width + 2 * self.inner)
@@ -149,7 +134,7 @@ class Shape:
 
 
 class _Weight(nn.Module):
-    """A parameter with the name that `transformers` gives it. How it is used is the business of who holds it."""
+    """A parameter with the name that `transformers` gives it."""
 
     def __init__(self, *size: int) -> None:
         super().__init__()
@@ -162,11 +147,11 @@ class _Norm(_Weight):
         self._epsilon = epsilon
 
     def forward(self, stream: Tensor) -> Tensor:
-        found = F.rms_norm(stream.float(), self.weight.shape, self.weight.float(), self._epsilon)
-        return found.to(stream.dtype)
+        normed = F.rms_norm(stream.float(), self.weight.shape, self.weight.float(), self._epsilon)
+        return normed.to(stream.dtype)
 
 
-class _Attention(nn.Module):
+class _SelfAttention(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         queries, keys = shape.heads * shape.head_size, shape.kv_heads * shape.head_size
@@ -203,25 +188,24 @@ class _Inner(nn.Module):
         return _multiply(F.silu(gate) * up, self.down_proj)
 
 
-class _Layer(nn.Module):
+class _DecoderLayer(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
-        self.self_attn = _Attention(shape)
+        self.self_attn = _SelfAttention(shape)
         self.mlp = _Inner(shape)
         self.input_layernorm = _Norm(shape.width, shape.epsilon)
         self.post_attention_layernorm = _Norm(shape.width, shape.epsilon)
 
     def forward(self, stream: Tensor, cosine: Tensor, sine: Tensor, mask: Tensor | None) -> Tensor:
         stream = stream + self.self_attn(self.input_layernorm(stream), cosine, sine, mask)
-        found: Tensor = stream + self.mlp(self.post_attention_layernorm(stream))
-        return found
+        return stream + self.mlp(self.post_attention_layernorm(stream))  # type: ignore[no-any-return]
 
 
 class _Body(nn.Module):
     def __init__(self, shape: Shape) -> None:
         super().__init__()
         self.embed_tokens = _Weight(shape.vocabulary, shape.width)
-        self.layers = nn.ModuleList(_Layer(shape) for _ in range(shape.layers))
+        self.layers = nn.ModuleList(_DecoderLayer(shape) for _ in range(shape.layers))
         self.norm = _Norm(shape.width, shape.epsilon)
 
 
@@ -232,7 +216,7 @@ class Llama(nn.Module):
     sine: Tensor
 
     def __init__(self, shape: Shape, *, documents: bool = False) -> None:
-        """`documents`: a token sees only its own document. Otherwise whatever stands before it in the sequence."""
+        """`documents`: a token sees only its document; otherwise all of the sequence before it."""
         super().__init__()
         self.shape = shape
         self._documents = documents
@@ -251,10 +235,10 @@ class Llama(nn.Module):
 
     @torch.no_grad()
     def initialise(self, generator: torch.Generator) -> None:
-        """First weights, drawn from a generator on the CPU: the same wherever the model is.
+        """Draw the first weights from a generator on the CPU: the same on every device.
 
-        Matrices that write into the residual stream are zero, so that every layer begins as one that changes
-        nothing; norms are one.
+        Matrices that write into the residual stream are zero, so that no layer changes anything at first; norms are
+        one.
         """
         for name, weight in self.named_parameters():
             if weight.ndim == 1:
@@ -279,30 +263,28 @@ class Llama(nn.Module):
         features: Tensor = self.model.norm(stream)
         return features
 
-    def loss(self, ids: Tensor, targets: Tensor, *, reduction: str = "mean") -> Tensor:
-        """Nats of the targets, (batch, length) as the ids are: their mean a token, or their sum."""
-        if reduction not in ("mean", "sum"):
-            raise ValueError(f"reduction is {reduction!r}; it must be mean or sum. For one a token, call losses.")
+    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
+        """Mean nats per target; targets are (batch, length) as ids are."""
         if torch.is_grad_enabled():
             features = self(ids).flatten(0, 1)
             total: Tensor = _Surprise.apply(features, self.head, targets.flatten())  # type: ignore[no-untyped-call]
         else:
             total = self.losses(ids, targets).sum()
-        return total / targets.numel() if reduction == "mean" else total
+        return total / targets.numel()
 
     @torch.no_grad()
     def losses(self, ids: Tensor, targets: Tensor) -> Tensor:
-        """Nats of each target, (batch, length), without gradients; the logits are in float32 whatever the features."""
+        """Nats of each target, (batch, length), without gradients; logits are always in float32."""
         features, weight = self(ids).flatten(0, 1), self.head.float()
         with torch.autocast(ids.device.type, enabled=False):
-            found = [
+            parts = [
                 F.cross_entropy(F.linear(rows.float(), weight), wanted, reduction="none")
                 for rows, wanted in _pieces(features, targets.flatten(), len(weight))
             ]
-        return torch.cat(found).view(targets.shape)
+        return torch.cat(parts).view(targets.shape)
 
     def mean_loss(self, windows: Tensor, rows: int) -> float:
-        """Nats a token of windows (count, length + 1) in reading order, wherever they lie, so many rows at a time."""
+        """Nats per token of windows (count, length + 1) in reading order, computed so many rows at a time."""
         parts = (part.to(self.head.device) for part in torch.split(windows, rows))
         total = sum(float(self.losses(part[:, :-1], part[:, 1:]).cpu().double().sum()) for part in parts)
         return total / windows[:, 1:].numel()
@@ -315,9 +297,8 @@ class Llama(nn.Module):
 class _Surprise(torch.autograd.Function):
     """The summed cross-entropy of a linear head, in pieces, so that few logits exist at a time.
 
-    The gradients of a piece are worked out right after its logits, which are then gone: nothing is kept or computed
-    twice for the backward pass, which only scales. Products are in the precision of the features; the softmax and
-    what is summed over pieces are in float32.
+    The gradients of a piece are computed right after its logits, which are then dropped: the backward pass only
+    scales. Products are in the precision of the features; the softmax and sums over pieces are in float32.
     """
 
     @staticmethod
@@ -343,29 +324,29 @@ class _Surprise(torch.autograd.Function):
 
 
 def document_mask(ids: Tensor, start: int = 0) -> Tensor:
-    """Which ids each id sees where documents are kept apart: (batch, length) to (batch, 1, length, length), of bool.
+    """Which ids each id sees inside its document: (batch, length) to (batch, 1, length, length), of bool.
 
-    Those of its own document up to itself; a document begins with the id that marks its start.
+    A document begins with the id `start`.
     """
     number = (ids == start).cumsum(1)
     return (number[:, None, :, None] == number[:, None, None, :]).tril()
 
 
 def _pieces(features: Tensor, targets: Tensor, vocabulary: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rows and their targets, a share at a time."""
+    """Rows and their targets, in pieces."""
     rows = max(1, (CPU_LOGITS if features.device.type == "cpu" else GPU_LOGITS) // vocabulary)
     return zip(torch.split(features, rows), torch.split(targets, rows), strict=True)
 
 
 def _precision(device: torch.device) -> torch.dtype:
-    """Of the residual stream and of products."""
+    """The precision of the residual stream and of products."""
     if torch.is_autocast_enabled(device.type):
         return torch.get_autocast_dtype(device.type)
     return torch.float32
 
 
 def _multiply(inputs: Tensor, *parts: _Weight) -> Tensor:
-    """With one matrix of several that have the same inputs: one product is faster than several."""
+    """Multiply by several matrices at once: one product is faster than several."""
     weights = [part.weight.to(inputs.dtype) for part in parts]
     return F.linear(inputs, weights[0] if len(weights) == 1 else torch.cat(weights))
 

@@ -7,15 +7,15 @@ from typing import Any
 import torch
 from torch import nn
 
+from refdec.train.fsdp import share_of
 from refdec.train.muon import Muon
 from refdec.train.recipe import Recipe
-from refdec.train.sharding import share_of
 
 BETAS = (0.9, 0.95)
 
 
 class Optimiser:
-    """Steps both, at rates that follow the recipe."""
+    """Both optimisers, at rates that follow the recipe."""
 
     def __init__(self, model: nn.Module, recipe: Recipe, *, bfloat16: bool) -> None:
         """`bfloat16`: see `Muon`."""
@@ -37,7 +37,7 @@ class Optimiser:
         self._highest = {"muon": recipe.matrix_rate, "adamw": recipe.other_rate}
 
     def step(self, done: float) -> None:
-        """One step, at this share of the budget; the gradients are gone afterwards."""
+        """One step at this share of the budget; it clears the gradients."""
         share = self._recipe.rate(done)
         for name, part in self.parts.items():
             for group in part.param_groups:
@@ -46,7 +46,7 @@ class Optimiser:
             part.zero_grad(set_to_none=True)
 
     def state(self) -> tuple[dict[str, torch.Tensor], dict[str, float]]:
-        """Everything that it remembers: tensors and numbers by name. Of a model in shares, a process has its own."""
+        """The state of both optimisers: tensors, sharded as the model is, and numbers, by name."""
         tensors: dict[str, torch.Tensor] = {}
         numbers: dict[str, float] = {}
         for name, part in self.parts.items():
@@ -59,18 +59,18 @@ class Optimiser:
         return tensors, numbers
 
     def restore(self, tensors: dict[str, torch.Tensor], numbers: dict[str, float]) -> None:
-        """Remember again what `state` gave; tensors are in one piece."""
+        """Take over what `state` gave; tensors are unsharded."""
         for name, part in self.parts.items():
             owners = [tensor for group in part.param_groups for tensor in group["params"]]
-            remembered: dict[int, dict[str, Any]] = {}
+            restored: dict[int, dict[str, Any]] = {}
             for whole, value in (*tensors.items(), *((key, torch.tensor(value)) for key, value in numbers.items())):
                 owner, index, key = whole.split(".", 2)
                 if owner == name:
                     like = owners[int(index)] if value.ndim else None
-                    remembered.setdefault(int(index), {})[key] = share_of(value, like)
-            part.load_state_dict({"state": remembered, "param_groups": part.state_dict()["param_groups"]})
+                    restored.setdefault(int(index), {})[key] = share_of(value, like)
+            part.load_state_dict({"state": restored, "param_groups": part.state_dict()["param_groups"]})
 
 
 def is_matrix(name: str, tensor: torch.Tensor) -> bool:
-    """Whether Muon takes it: a linear map inside the model, not a table of vectors."""
+    """Whether Muon updates it: a linear map inside the model, not a table of vectors."""
     return tensor.ndim == 2 and "embed_tokens" not in name and "lm_head" not in name

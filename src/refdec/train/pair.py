@@ -1,87 +1,89 @@
-"""From a corpus to a pair, or to the partner of a model: tokenizer, shards, one direction after the other, the export.
+"""From a corpus to a pair, or to the partner of a model: tokenizer, token files, both directions, export.
 
-Everything on the way is in a folder beside the result, so that the same call goes on after whatever stopped it. Knows
-the order of things; each of them is done elsewhere.
+Intermediate files are in a folder beside the result, so that the same call goes on after whatever stopped it. Knows
+the order of the steps; each is done elsewhere.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from refdec.errors import InputError
+from refdec.errors import InputError, RefdecError
 from refdec.files.lock import locked
 from refdec.files.whole import write_whole
 from refdec.lm.direction import Direction
 from refdec.lm.model_files import verify_checksums
 from refdec.lm.tokens import Tokens
-from refdec.train.batches import Batches
 from refdec.train.card import card
 from refdec.train.cleaning import Counts
 from refdec.train.corpus import Corpus
 from refdec.train.export import check_exportable, export_models, initial_shape, load_initial, tokens_of
-from refdec.train.hardware import free_memory, pays_to_compile
-from refdec.train.loop import Initial, Report, Trainer
-from refdec.train.measuring import Measured, doubts, held_out_loss, measure
+from refdec.train.fsdp import pays_to_shard
+from refdec.train.hardware import COMPILERS, free_memory, has_compiler, pays_to_compile
+from refdec.train.loop import Initial, StepReport, Trainer
+from refdec.train.measuring import TrainingResult, held_out_loss, measure, warnings
 from refdec.train.processes import Processes
 from refdec.train.recipe import Budget, Recipe
-from refdec.train.sharding import pays_to_shard
-from refdec.train.shards import Shards, write_shards
+from refdec.train.token_files import TokenFiles, write_token_files
 from refdec.train.tokenizer import SAMPLE, load_tokenizer, start_of, train_tokenizer
+from refdec.train.windows import StreamWindows
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be made of what: a pair, or the backward partner of a forward model."""
+    """What to make: a pair, or the backward partner of a forward model."""
 
     corpus: Corpus
-    folder: Path  # of the pair or the partner
+    folder: Path  # of the result
     recipe: Recipe
-    budget: Budget  # of each direction
-    tokenizer: Path | None = None  # one that is there; without it, one is learned
+    budget: Budget  # per direction
+    tokenizer: Path | None = None  # without one, a tokenizer is learned
     begin_from: Path | None = None  # a pair to go on from; for a partner, a model
     int8: bool = True
-    partner_of: str | None = None  # a forward model that is there, a directory or a hub id
-    sharded: bool | None = None  # whether each of several processes holds a share of a model; None: where that pays
+    partner_of: str | None = None  # a forward model: a directory or a hub id
+    sharded: bool | None = None  # whether each of several processes holds a share of a model; None: by its size
+    keep: bool = False  # leave the intermediate files
 
     def __post_init__(self) -> None:
         if self.partner_of is not None and self.tokenizer is not None:
-            raise InputError("A partner has the tokenizer of the model that it is made for. Leave out --tokenizer.")
+            raise InputError("A partner takes over the tokenizer of its forward model. Leave out --tokenizer.")
         if self.begin_from is not None and self.tokenizer is not None:
-            raise InputError("A model that goes on keeps its tokenizer. Leave out --tokenizer.")
+            raise InputError("With --from, models keep their tokenizer. Leave out --tokenizer.")
 
     @property
     def work(self) -> Path:
-        """What is kept on the way."""
+        """The folder of intermediate files."""
         return self.folder.with_name(self.folder.name + ".training")
 
     @property
     def directions(self) -> tuple[Direction, ...]:
-        """Those that are trained."""
+        """The directions to train."""
         return tuple(Direction) if self.partner_of is None else (Direction.BACKWARD,)
 
     @property
     def beginnings(self) -> dict[Direction, str | Path]:
-        """The models that are gone on from."""
+        """The models to go on from."""
         if self.begin_from is None:
             return {}
         if self.partner_of is None:
             return {direction: self.begin_from / direction.value for direction in Direction}
-        return {Direction.BACKWARD: str(self.begin_from)}  # perhaps a hub id
+        return {Direction.BACKWARD: str(self.begin_from)}  # it may be a hub id
 
     @property
     def tokenizer_name(self) -> str:
-        """Whose tokenizer it is; nothing where it is learned."""
+        """The name of the model that the tokenizer comes from; empty where it is learned."""
         given = self.tokenizer or self.begin_from
         return self.partner_name or ("" if given is None else given.name)
 
     @property
     def partner_name(self) -> str:
-        """Of the model that a partner is made for, without where it lies; nothing for a pair."""
+        """The name of the forward model of a partner, without its path; empty for a pair."""
         if self.partner_of is None:
             return ""
         place = Path(self.partner_of).expanduser()
@@ -90,83 +92,98 @@ class Plan:
 
 @dataclass(frozen=True)
 class Made:
-    """What came out."""
+    """A finished pair or partner."""
 
-    shards: Shards
-    recipe: Recipe
-    found: dict[Direction, Measured]
+    token_files: TokenFiles
+    results: dict[Direction, TrainingResult]
 
 
 class Watcher(Protocol):
-    """Is told how it goes."""
+    """Shows progress and messages to the user."""
 
     def stage(self, words: str) -> None:
-        """Something new begins."""
+        """The next stage of the work begins."""
 
     def counted(self, counts: Counts) -> None:
-        """So much text was tokenised."""
+        """This much text is tokenised."""
 
-    def trained(self, direction: Direction, report: Report, bits: float, flops: float) -> None:
-        """A step was made; `bits` is the loss as bits a byte, `flops` are operations a second."""
+    def trained(self, direction: Direction, report: StepReport, bits: float, flops: float) -> None:
+        """A step is done; `bits` is the loss in bits per byte, `flops` are operations per second."""
 
     def tell(self, words: str) -> None:
-        """Something to know."""
+        """A message that stays visible."""
 
 
 def make_pair(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
-    """Train what the plan asks for, and export it. What an earlier call of the same plan did is not done again."""
+    """Train what the plan asks for, and export it. Work that an earlier call of the same plan did is not repeated."""
     with ExitStack() as held:
         processes.first(lambda: _prepare(plan, watcher, held))
-        return _make(plan, processes, watcher)
+        made = _make(plan, processes, watcher)
+        if processes.is_first and not plan.keep:  # before the lock is released: then another run may begin
+            shutil.rmtree(plan.work, ignore_errors=True)
+        return made
 
 
 def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
-    """From shards on."""
+    """Train from token files, and export."""
     tokenizer = load_tokenizer(plan.work)
-    shards = Shards.open(plan.work / "shards")
-    recipe = plan.recipe.replace(vocabulary=max(shards.vocabulary, 257))
-    initial = _initial(plan, recipe, shards.separator)
-    found: dict[Direction, Measured] = {}
+    token_files = TokenFiles.open(plan.work / "tokens")
+    recipe = plan.recipe.replace(vocabulary=max(token_files.vocabulary, 257))
+    initial = _initial(plan, recipe, token_files.separator)
+    compiled = _compiles(plan, processes, watcher)
+    results: dict[Direction, TrainingResult] = {}
     weights: dict[Direction, Any] = {}
     for direction in plan.directions:
+
+        def tell(words: str, name: str = direction.value) -> None:
+            watcher.tell(f"{name}: {words}")
+
         watcher.stage(f"{direction.value}: getting ready")
-        trainer = _trainer(plan, recipe, shards, direction, initial[direction], processes, watcher)
-        before = None if plan.begin_from is None else shards.bits(held_out_loss(trainer, shards))
-        _train(plan, trainer, shards, direction, watcher)
+        trainer = _trainer(plan, recipe, token_files, direction, initial[direction], processes, compiled)
+        before = None
+        if plan.begin_from is not None:
+            before = token_files.bits(held_out_loss(trainer, token_files, direction))
+        _train(plan, trainer, token_files, direction, watcher, tell)
         watcher.stage(f"{direction.value}: measuring")
         weights[direction] = trainer.weights()
-        found[direction] = measure(trainer, weights[direction], shards, tokenizer, direction, before, int8=plan.int8)
+        result = measure(trainer, weights[direction], token_files, tokenizer, direction, before, int8=plan.int8)
+        results[direction] = result
         shape = trainer.shape
-        watcher.tell(f"{direction.value}: {found[direction]} of held-out text. {found[direction].sample}")
-        for doubt in doubts(trainer, found[direction], shards, direction):
-            watcher.tell(f"{direction.value}: {doubt}")
-        del trainer  # the next one needs its room
+        tell(f"{result} of held-out text. A sample: {result.sample}")
+        for warning in warnings(trainer, result, token_files, direction):
+            tell(warning)
+        del trainer  # the next one needs its memory
         free_memory(processes.device)
 
     def export() -> None:
         watcher.stage("writing the files")
         text = card(
-            plan.folder.name, shape, recipe, shards, found,
+            plan.folder.name, shape, recipe, token_files, results,
             tokenizer=plan.tokenizer_name, begun_from="" if plan.begin_from is None else plan.begin_from.name,
             partner_of=plan.partner_name, int8=plan.int8, device=processes.device,
         )  # fmt: skip
         export_models(plan.folder, weights, shape, tokenizer, text, int8=plan.int8)
 
     processes.first(export)
-    return Made(shards, recipe, found)
-
-
-def discard_work(plan: Plan) -> None:
-    shutil.rmtree(plan.work, ignore_errors=True)
+    return Made(token_files, results)
 
 
 def _prepare(plan: Plan, watcher: Watcher, held: ExitStack) -> None:
-    """The tokenizer and the shards, unless they are there, in a directory that is nobody else's meanwhile."""
+    """Make the tokenizer and the token files, unless they exist, in a directory that this run locks."""
     check_exportable(plan.folder)
     tokens = _given(plan)
     plan.work.mkdir(parents=True, exist_ok=True)
     held.enter_context(locked(plan.work))
     _refuse_another(plan, tokens)
+    try:
+        _tokenise(plan, tokens, watcher)
+    except RefdecError:
+        if not any((plan.work / direction.value).exists() for direction in plan.directions):
+            shutil.rmtree(plan.work, ignore_errors=True)  # nothing is trained yet: other settings may be tried
+        raise
+
+
+def _tokenise(plan: Plan, tokens: Tokens | None, watcher: Watcher) -> None:
     file = plan.work / "tokenizer.json"
     if tokens is None:
         if file.exists():
@@ -176,17 +193,15 @@ def _prepare(plan: Plan, watcher: Watcher, held: ExitStack) -> None:
             tokenizer = train_tokenizer(plan.corpus.sample(SAMPLE), plan.recipe.vocabulary)
         tokens = Tokens(tokenizer, start_of(tokenizer))
     write_whole(file, tokens.tokenizer.to_str(pretty=True))
-    if not _are_there(plan, tokens):
+    if not _are_tokenised(plan, tokens):
         watcher.stage("tokenising the text")
-        shards = plan.work / "shards"
-        made = write_shards(plan.corpus, tokens.tokenizer, shards, separator=tokens.start, step=watcher.counted)
-        if made.counts.bad_rows:
-            first = made.counts.first_bad[0]
-            watcher.tell(f"rows that are no text and are left out: {made.counts.bad_rows:,}. The first is {first}")
+        counts = write_token_files(plan.corpus, tokens, plan.work / "tokens", step=watcher.counted).counts
+        if counts.bad_rows:
+            watcher.tell(f"rows without text, left out: {counts.bad_rows:,}. The first is {counts.first_bad[0]}")
 
 
 def _given(plan: Plan) -> Tokens | None:
-    """The tokenizer that need not be learned, with the id that models read before a document."""
+    """The tokenizer that the plan names, with the id that models read before a document; None: learn one."""
     if plan.partner_of is not None:
         tokens = tokens_of(plan.partner_of)
     elif plan.begin_from is not None:
@@ -200,93 +215,109 @@ def _given(plan: Plan) -> Tokens | None:
     for place in plan.beginnings.values():
         _check_beginning(plan, place, tokens)
     if len({initial_shape(place) for place in plan.beginnings.values()}) > 1:
-        raise InputError(f"The models of {plan.begin_from} are of different shapes. Go on from another pair.")
+        raise InputError(f"The models of {plan.begin_from} have different shapes. Go on from another pair.")
     return tokens
 
 
 def _check_beginning(plan: Plan, place: str | Path, tokens: Tokens) -> None:
-    """Refuse a model that cannot go on with this text, before it is tokenised."""
+    """Refuse a model that cannot go on with this text, before the text is tokenised."""
     shape = initial_shape(place)
     if shape.vocabulary < tokens.vocabulary:
         raise InputError(
-            f"The model in {place} knows {shape.vocabulary} tokens, and its tokenizer has {tokens.vocabulary} entries."
+            f"The model in {place} has {shape.vocabulary} tokens, and its tokenizer has {tokens.vocabulary} entries: "
+            "they do not belong together. Go on from another model."
         )
     if shape.positions < plan.recipe.positions:
         raise InputError(
-            f"The model in {place} reads {shape.positions} tokens, and the recipe's sequences have "
-            f"{plan.recipe.positions}. Give --positions {shape.positions} or fewer."
+            f"The model in {place} reads {shape.positions} tokens at most, and sequences have {plan.recipe.positions}. "
+            f"Give --positions {shape.positions} or fewer."
         )
     if plan.partner_of is not None:
         if tokens_of(place).fingerprint != tokens.fingerprint:
             raise InputError(f"{place} and {plan.partner_of} do not share a tokenizer. Begin from another model.")
     elif shape.start != tokens.start:
         raise InputError(
-            f"The models of {plan.begin_from} read different ids before a document, {tokens.start} and {shape.start}, "
-            "so there is no text for both. Go on from another pair."
+            f"The models of {plan.begin_from} read different ids before a document ({tokens.start} and {shape.start}), "
+            "so they cannot be trained on the same tokens. Go on from another pair."
         )
 
 
 def _refuse_another(plan: Plan, tokens: Tokens | None) -> None:
-    """What is kept must be of the same recipe, begun in the same way, on the same text."""
+    """Refuse a folder that holds a run with another recipe, beginning or text."""
     note = plan.work / "recipe.json"
-    mine = dict(plan.recipe.items()) | {
+    settings = dict(plan.recipe.items()) | {
         "partner_of": plan.partner_of,
         "from": plan.begin_from and str(plan.begin_from),
         "tokenizer": tokens and f"{tokens.fingerprint} with {tokens.start} before a document",
         "text": plan.corpus.digest,
     }
     try:
-        kept = json.loads(note.read_text(encoding="utf-8")) if note.exists() else mine
+        earlier = json.loads(note.read_text(encoding="utf-8")) if note.exists() else settings
     except ValueError:
-        kept = {}
-    for name, value in mine.items():
-        if kept.get(name) != value:
-            another = f"of another recipe: {name} was {kept.get(name)} and is {value}"
+        earlier = {}
+    for name, value in settings.items():
+        if earlier.get(name) != value:
+            difference = f"with another recipe: {name} was {earlier.get(name)} and is {value}"
             if name == "text":
-                another = "on other text: its files, their sizes, or how they are read have changed"
-            raise InputError(f"{plan.work} holds a run {another}. Give the same settings, or remove that directory.")
-    write_whole(note, json.dumps(mine, indent=1) + "\n")
+                difference = "on other text: its files, their sizes, or how they are read have changed"
+            raise InputError(f"{plan.work} holds a run {difference}. Give the same settings, or remove that directory.")
+    write_whole(note, json.dumps(settings, indent=1) + "\n")
 
 
-def _are_there(plan: Plan, tokens: Tokens) -> bool:
+def _are_tokenised(plan: Plan, tokens: Tokens) -> bool:
     try:
-        return Shards.open(plan.work / "shards").are_of(plan.corpus, tokens.tokenizer, tokens.start)
+        return TokenFiles.open(plan.work / "tokens").are_of(plan.corpus, tokens)
     except InputError:
         return False
 
 
 def _initial(plan: Plan, recipe: Recipe, start: int) -> dict[Direction, Initial]:
-    """The shape of each model, and its weights where it goes on from some."""
+    """The shape of each model, and the weights that it goes on from, if any."""
     if plan.begin_from is None:
         return dict.fromkeys(plan.directions, (replace(recipe.shape, start=start), None))
     verify_checksums(plan.begin_from)
-    found = {direction: load_initial(place) for direction, place in plan.beginnings.items()}
-    return {direction: (replace(shape, start=start), weights) for direction, (shape, weights) in found.items()}
+    models = {direction: load_initial(place) for direction, place in plan.beginnings.items()}
+    return {direction: (replace(shape, start=start), weights) for direction, (shape, weights) in models.items()}
+
+
+def _compiles(plan: Plan, processes: Processes, watcher: Watcher) -> bool:
+    """Whether to compile; the user is told where only the compiler is missing."""
+    if not pays_to_compile(processes.device, plan.budget):
+        return False
+    if has_compiler(processes.device):
+        return True
+    name = COMPILERS[processes.device.type][1]
+    watcher.tell(f"no C compiler was found, so the model is not compiled and trains more slowly. Install {name}.")
+    return False
 
 
 def _trainer(
     plan: Plan,
     recipe: Recipe,
-    shards: Shards,
+    token_files: TokenFiles,
     direction: Direction,
     initial: Initial,
     processes: Processes,
-    watcher: Watcher,
+    compiled: bool,
 ) -> Trainer:
-    batches = Batches(
-        shards.train, direction, recipe.positions, recipe.sequences, recipe.seed, processes.rank, processes.world
+    windows = StreamWindows(
+        token_files.train, direction, recipe.positions, recipe.sequences, recipe.seed, processes.rank, processes.world
     )
-    compiled = pays_to_compile(processes.device, plan.budget)
-    if not compiled and processes.device.type == "cuda":
-        watcher.tell("there is no C compiler, so nothing is compiled, which is slower. Install gcc.")
     sharded = pays_to_shard(initial[0].parameters, processes.world) if plan.sharded is None else plan.sharded
-    return Trainer(recipe, batches, plan.work / direction.value, processes, initial, compiled, sharded)
+    return Trainer(recipe, windows, plan.work / direction.value, processes, initial, compiled, sharded)
 
 
-def _train(plan: Plan, trainer: Trainer, shards: Shards, direction: Direction, watcher: Watcher) -> None:
-    each = trainer.shape.flops_per_token(trainer.recipe.positions)
+def _train(
+    plan: Plan,
+    trainer: Trainer,
+    token_files: TokenFiles,
+    direction: Direction,
+    watcher: Watcher,
+    tell: Callable[[str], None],
+) -> None:
+    flops = trainer.shape.flops_per_token(trainer.recipe.positions)
 
-    def watch(report: Report) -> None:
-        watcher.trained(direction, report, shards.bits(report.loss), report.tokens_per_second * each)
+    def watch(report: StepReport) -> None:
+        watcher.trained(direction, report, token_files.bits(report.loss), report.tokens_per_second * flops)
 
-    trainer.run(plan.budget, watch, watcher.tell)
+    trainer.run(plan.budget, watch, tell, advise=direction is plan.directions[0])  # advice holds for the whole run

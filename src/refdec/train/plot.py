@@ -1,4 +1,4 @@
-"""The curve of the loss of both directions, for people who would rather look than read."""
+"""The loss curve of both directions as a picture."""
 
 from __future__ import annotations
 
@@ -7,35 +7,33 @@ from pathlib import Path
 
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
-from refdec.train.measuring import Measured
+from refdec.train.measuring import TrainingResult
 
 COLOURS = {Direction.FORWARD: "#2a6f97", Direction.BACKWARD: "#c8553d"}
 MARKERS = {Direction.FORWARD: ">", Direction.BACKWARD: "<"}
 
 
-def draw(path: Path, found: Mapping[Direction, Measured], bits: Callable[[float], float]) -> None:
-    """Bits a byte of training text against tokens seen; a mark at the end is held-out text."""
+def draw(path: Path, results: Mapping[Direction, TrainingResult], bits: Callable[[float], float]) -> None:
+    """Bits per byte of training text against tokens seen; a mark at the end is held-out text."""
     try:
         import matplotlib
     except ImportError:
-        raise ModelError("A plot needs a package that is not installed: pip install 'refdec[train]'.") from None
+        raise ModelError("The plot needs matplotlib, which is not installed: pip install 'refdec[train]'.") from None
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "refdec"  # the same curve is the same bytes
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 3.2))
-    for direction, measured in found.items():
-        curve = measured.state.curve
+    for direction, result in results.items():
+        curve = result.state.curve
         tokens = [place / 1e6 for place, _ in curve]
         axes.plot(tokens, [bits(loss) for _, loss in curve], color=COLOURS[direction], lw=1, label=direction.value)
-        axes.plot(tokens[-1:], [measured.bits], MARKERS[direction], color=COLOURS[direction], label="held-out text")
-        if measured.before is not None:
+        axes.plot(tokens[-1:], [result.bits], MARKERS[direction], color=COLOURS[direction], label="held-out text")
+        if result.before is not None:
             label = "held-out text, before"
-            axes.plot(
-                [0], [measured.before], MARKERS[direction], color=COLOURS[direction], fillstyle="none", label=label
-            )
-    lows = [measured.bits for measured in found.values()]
-    axes.set(xlabel="tokens seen, millions", ylabel="bits a byte", ylim=(0.8 * min(lows), 2 * max(lows)))
+            axes.plot([0], [result.before], MARKERS[direction], color=COLOURS[direction], fillstyle="none", label=label)
+    lows = [result.bits for result in results.values()]
+    axes.set(xlabel="tokens seen, millions", ylabel="bits per byte", ylim=(0.8 * min(lows), 2 * max(lows)))
     axes.spines[["top", "right"]].set_visible(False)
     axes.legend(frameon=False)
     figure.tight_layout()

@@ -1,12 +1,13 @@
-"""The processes that train one model together, as torchrun starts them; one alone is the usual case."""
+"""The processes that train one model together, as torchrun starts them; usually there is only one."""
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cache
@@ -19,15 +20,18 @@ from torch.distributed.rendezvous import rendezvous
 from refdec.errors import ModelError, RefdecError
 
 PATIENCE = timedelta(hours=1)
-"""How long one waits for another: the first writes checkpoints and the pair. Torch's ten minutes may be too few."""
+"""How long a process waits for another: the first writes checkpoints and the pair, which may take over ten minutes."""
+
+LAST_WORDS = timedelta(seconds=20)
+"""How long a process that fails silently waits for the message of the one that failed first."""
 
 LOOK_SECONDS = 0.1
-LAST_WORDS_SECONDS = 1.0
+FAILED, SPOKEN = "refdec/failed", "refdec/spoken"  # keys in the store of torchrun
 
 
 @dataclass(frozen=True)
 class Processes:
-    """Which of them this one is, and where it computes."""
+    """The rank of this process among them, and its device."""
 
     device: torch.device
     rank: int = 0
@@ -36,20 +40,19 @@ class Processes:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the one that writes files and talks to people."""
+        """Whether this process writes files and messages."""
         return self.rank == 0
 
     def most(self, *values: float) -> list[float]:
-        """The highest of each over all processes."""
+        """The highest of each value over all processes."""
         if self.world == 1:
             return list(values)
-        told = torch.tensor(values, dtype=torch.float64, device=self.device)
-        dist.all_reduce(told, dist.ReduceOp.MAX)
-        found: list[float] = told.tolist()
-        return found
+        highest = torch.tensor(values, dtype=torch.float64, device=self.device)
+        dist.all_reduce(highest, dist.ReduceOp.MAX)
+        return highest.tolist()
 
     def mean(self, value: torch.Tensor) -> torch.Tensor:
-        """Over all processes."""
+        """The mean over all processes."""
         if self.world > 1:
             value = value.clone()
             dist.all_reduce(value)
@@ -57,12 +60,12 @@ class Processes:
         return value
 
     def wait(self) -> None:
-        """Until all are here."""
+        """Wait until all processes are here."""
         if self.world > 1:
             dist.barrier()
 
     def first(self, work: Callable[[], None]) -> None:
-        """Done by the first process alone. The others wait as long as it takes; where it fails, they fail, too."""
+        """Let the first process do this alone. The others wait as long as it takes; where it fails, they fail too."""
         if self.world == 1:
             work()
             return
@@ -71,12 +74,12 @@ class Processes:
             while not store.check([key]):
                 time.sleep(LOOK_SECONDS)
             if store.get(key) != b"done":
-                raise ModelError("The first process could not do its part; it says why.")
+                raise ModelError("The first process failed; see its message.")
             return
         try:
             work()
         except BaseException:
-            _speaks()
+            _is_first_to_fail()
             store.set(key, "failed")
             raise
         store.set(key, "done")
@@ -84,19 +87,19 @@ class Processes:
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
-    """This process among those that torchrun started; on a GPU of its own where there are some."""
+    """Join the processes that torchrun started, each on its own GPU where there are GPUs."""
     world = _world()
     if world == 1:
         if device.type == "cuda" and device.index is not None:
-            torch.cuda.set_device(device)  # what is done without naming a GPU is not done on another
+            torch.cuda.set_device(device)  # for calls that name no GPU
         yield Processes(device)
         return
     rank, local = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
     if device.type == "cuda":
         if local >= torch.cuda.device_count():
             raise ModelError(
-                f"torchrun started process {local} of this machine, which has {torch.cuda.device_count()} GPUs. Start "
-                "as many as there are GPUs."
+                f"torchrun started more processes on this machine than its {torch.cuda.device_count()} GPUs. Start one "
+                "process per GPU (--nproc-per-node)."
             )
         device = torch.device("cuda", local)
         torch.cuda.set_device(device)
@@ -115,21 +118,24 @@ def joined(device: torch.device) -> Iterator[Processes]:
 
 @contextmanager
 def told_once() -> Iterator[None]:
-    """Of processes that fail together, or one after the other, the first to fail says why; the others end silently."""
+    """Where several processes fail, only the first to fail prints its message."""
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
-        if _world() == 1 or _speaks():
+        if _world() == 1:
             raise
-        time.sleep(LAST_WORDS_SECONDS)  # torchrun ends all when one has ended: not before it has spoken
+        if _is_first_to_fail():
+            atexit.register(_store().set, SPOKEN, "")  # by then, the message is printed
+            raise
+        with suppress(RuntimeError):  # torchrun ends all processes once one has ended: wait for the message
+            _store().wait([SPOKEN], LAST_WORDS)
         raise SystemExit(2 if isinstance(error, RefdecError) else 1) from None
 
 
-def _speaks() -> bool:
-    """Whether this process is the first to ask: the one that failed before the others."""
-    mine = os.environ["RANK"]
-    first: bytes = _store().compare_set("refdec/failed", "", mine)
-    return first == mine.encode()
+def _is_first_to_fail() -> bool:
+    rank = os.environ["RANK"]
+    first: bytes = _store().compare_set(FAILED, "", rank)
+    return first == rank.encode()
 
 
 def _world() -> int:
@@ -138,6 +144,5 @@ def _world() -> int:
 
 @cache
 def _store() -> Store:
-    """A few words that all processes see, kept by torchrun."""
-    found: Store = next(iter(rendezvous("env://", timeout=PATIENCE)))[0]
-    return found
+    """Keys and values that all processes see, kept by torchrun."""
+    return next(iter(rendezvous("env://", timeout=PATIENCE)))[0]  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""How a model is made: its size, how fast it learns, how much it reads. Settings like those of the tasks."""
+"""How a model is trained: its size, learning rates and budget, as settings like those of the tasks."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Recipe(Settings):
     vocabulary: int = setting(16_384, "entries of the tokenizer", low=257, high=1 << 20)
     layers: int = setting(12, "layers of a model", low=1, high=200)
     width: int = setting(512, "width of a model", low=8, high=16_384)
-    heads: int = setting(8, "attention heads of a layer", low=1, high=256)
+    heads: int = setting(8, "attention heads per layer", low=1, high=256)
     inner: int = setting(1_408, "width inside an MLP", low=8, high=65_536)
-    positions: int = setting(512, "tokens of a sequence", low=16, high=65_536)
-    batch_tokens: int = setting(131_072, "tokens of a step, over all processes", low=16, high=1 << 28)
+    positions: int = setting(512, "tokens per sequence", low=16, high=65_536)
+    batch_tokens: int = setting(131_072, "tokens per step, over all processes", low=16, high=1 << 28)
     matrix_rate: float = setting(0.02, "learning rate of Muon, for the matrices", low=0, high=10)
     other_rate: float = setting(0.004, "learning rate of AdamW, for embeddings and norms", low=0, high=10)
     momentum: float = setting(0.95, "momentum of Muon", low=0, high=1)
-    weight_decay: float = setting(0.1, "how much matrices shrink, times the learning rate", low=0, high=10)
+    weight_decay: float = setting(0.1, "shrinking of matrices per step, times the learning rate", low=0, high=10)
     warm_up: float = setting(0.01, "share of the budget in which the rates rise", low=0, high=1)
-    decay: float = setting(0.5, "share of the budget, at its end, in which the rates fall to nothing", low=0, high=1)
-    documents: bool = setting(False, "attention stays inside a document")
+    decay: float = setting(0.5, "share of the budget, at its end, in which the rates fall to zero", low=0, high=1)
+    documents: bool = setting(False, "keep attention inside a document")
     seed: int = setting(0, "seed of the first weights and of the order of reading", low=0, high=2**63 - 1)
 
     def __post_init__(self) -> None:
@@ -46,11 +46,11 @@ class Recipe(Settings):
                 f"batch_tokens is {self.batch_tokens}; it must be a multiple of positions, {self.positions}."
             )
         if self.warm_up + self.decay > 1:
-            raise SettingsError(f"warm_up and decay are {self.warm_up} and {self.decay}; together at most 1.")
+            raise SettingsError(f"warm_up is {self.warm_up} and decay is {self.decay}; together they are at most 1.")
 
     @property
     def shape(self) -> Shape:
-        from refdec.train.model import Shape  # it brings torch, which a help text need not wait for
+        from refdec.train.model import Shape  # imports torch, which a help text need not wait for
 
         return Shape(
             layers=self.layers,
@@ -63,40 +63,40 @@ class Recipe(Settings):
 
     @property
     def sequences(self) -> int:
-        """Of a step, over all processes."""
+        """Sequences per step, over all processes."""
         return self.batch_tokens // self.positions
 
     def rate(self, done: float) -> float:
-        """The learning rates at some share of the budget, against their highest: up, level, down."""
+        """The learning rates at some share of the budget, relative to their highest: up, level, down."""
         if done < self.warm_up:
             return done / self.warm_up
         return min(1.0, max(0.0, 1.0 - done) / self.decay) if self.decay else 1.0
 
     def gentler(self) -> Recipe:
-        """To go on from a pair that can read already."""
+        """The rates for a pair that can read already."""
         return self.replace(matrix_rate=GENTLE * self.matrix_rate, other_rate=GENTLE * self.other_rate)
 
     def better_batch(self, steps: int, enough: int) -> int | None:
-        """Tokens of a step that would teach more where so few steps fit into a budget; None where it is fine.
+        """Tokens per step that would teach more where only so many steps fit into a budget; None where it is fine.
 
-        At `enough` steps smaller ones are no better any more; somewhat fewer are not worth a word.
+        From `enough` steps on, smaller ones are no better; slightly fewer are not worth a warning.
         """
-        found = self.sequences
+        sequences = self.sequences
         if steps >= 0.6 * enough:
             return None
-        while steps < enough and found % 2 == 0:
-            steps, found = 2 * steps, found // 2
-        return found * self.positions if found < self.sequences else None
+        while steps < enough and sequences % 2 == 0:
+            steps, sequences = 2 * steps, sequences // 2
+        return sequences * self.positions if sequences < self.sequences else None
 
 
 GENTLE = 0.3
-"""Of the learning rates, for a pair that goes on: with all or a tenth of them it learns less. See docs/training.md."""
+"""Share of the learning rates for a pair that goes on; with all or a tenth it learns less. See training-figures.md."""
 
 CPU_STEP = 4_096
-"""Tokens of a step with which a CPU goes on from a model, at most: there a larger one is a matter of minutes."""
+"""Most tokens per step with which a CPU goes on from a model: a larger step takes minutes."""
 
 SHAPE = ("layers", "width", "heads", "inner")
-"""Settings that a model which is there has decided already."""
+"""Settings that --from decides."""
 
 SIZES: dict[str, Recipe] = {
     "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=4_096),
@@ -109,7 +109,7 @@ SIZES: dict[str, Recipe] = {
         vocabulary=32_768, layers=24, width=1_024, heads=16, inner=2_816, positions=1_024, batch_tokens=524_288
     ),
 }
-"""By their parameters. `5m` and `15m` are for a laptop, `47m` is the embedded pair, the others need a GPU."""
+"""Named by their parameters. `5m` and `15m` are for a laptop, `47m` is the embedded pair, the others need a GPU."""
 
 
 def size(name: str) -> Recipe:
@@ -119,7 +119,7 @@ def size(name: str) -> Recipe:
 
 
 def size_like(parameters: int, positions: int, *, on_cpu: bool) -> Recipe:
-    """The size nearest to a model that is there, to go on from it: sequences that it can read, steps for the device."""
+    """The recipe to go on from a model: the nearest size, with sequences that it can read and steps for the device."""
     near = min(SIZES.values(), key=lambda recipe: abs(math.log(recipe.shape.parameters / parameters)))
     length = min(near.positions, positions)
     tokens = min(near.batch_tokens, CPU_STEP) if on_cpu else near.batch_tokens
@@ -128,19 +128,19 @@ def size_like(parameters: int, positions: int, *, on_cpu: bool) -> Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much may be spent on one direction: minutes, or tokens."""
+    """What may be spent on one direction: minutes, or tokens."""
 
     minutes: float | None = None
     tokens: int | None = None
 
     def __post_init__(self) -> None:
         if (self.minutes is None) == (self.tokens is None):
-            raise SettingsError("A budget is minutes or tokens. Give one of them.")
+            raise SettingsError("A budget is either minutes or tokens. Give one of them.")
         if not (self.minutes or self.tokens or 0) > 0:
-            raise SettingsError("The budget is nothing. Give some minutes or tokens.")
+            raise SettingsError("The budget must be more than zero. Raise --minutes or --tokens.")
 
     def spent(self, tokens: int, seconds: float) -> float:
-        """The share of it that is gone: 1 is all."""
+        """The share of the budget that is spent: 1 is all."""
         if self.minutes is not None:
             return seconds / (60 * self.minutes)
         assert self.tokens is not None

@@ -1,7 +1,7 @@
-"""The tokenizer of a new pair: byte-level BPE, so that every text has ids and comes back from them.
+"""The tokenizer of a new pair: byte-level BPE, so that every text can be encoded and decoded.
 
-Like that of the embedded pair: NFC, digits one by one, id 0 is `<|endoftext|>`. For much text there is a quick way to
-the same ids, see `QuickEncoder`. Knows nothing of models.
+Like that of the embedded pair: NFC, digits one by one, id 0 is `<|endoftext|>`. `QuickEncoder` is a faster way to the
+same ids. Knows nothing of models.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from refdec.errors import InputError, ModelError, SettingsError
 
 END_OF_TEXT = "<|endoftext|>"
 MARKS = (END_OF_TEXT, "<|begin_of_text|>", "<|startoftext|>", "<s>", "<bos>", "[BOS]", "</s>", "<eos>", "[EOS]")
-"""What tokenizers call the entry that parts documents: those that begin one first, for some have two."""
+"""Usual names of the entry between documents; those that begin one come first, as some tokenizers have two."""
 
 SAMPLE = 200_000_000
-"""Characters of a corpus that are enough to learn from: more hardly change the entries."""
+"""Characters of a corpus to learn from: more hardly change the entries."""
 
 ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
-MOST_KEPT, LONGEST_KEPT = 1 << 18, 64  # words whose ids are kept, and characters of such a word
-LEAST = len(ALPHABET) + 1  # entries: one for each byte, and the end of a text
+MOST_KEPT, LONGEST_KEPT = 1 << 18, 64  # words whose ids are cached, and characters of such a word
+LEAST = len(ALPHABET) + 1  # entries: one per byte, and the end of a text
 
 
 def train_tokenizer(documents: Iterable[str], size: int) -> Tokenizer:
     """Learn the entries of a tokenizer; the same documents give the same ones.
 
-    There may be fewer than `size` where little text is given: an entry occurs at least twice.
+    Little text may give fewer than `size` entries: an entry must occur at least twice.
     """
     if size < LEAST:
         raise SettingsError(f"A tokenizer of {size} entries is too small; it has at least {LEAST}, one for each byte.")
@@ -50,27 +50,27 @@ def train_tokenizer(documents: Iterable[str], size: int) -> Tokenizer:
     texts = iter(documents)
     first = next(texts, None)
     if first is None:
-        raise InputError("There is no text to learn a tokenizer from.")
+        raise InputError("There is no text to learn a tokenizer from. Give more text.")
     tokenizer.train_from_iterator(chain([first], texts), trainer)
     return tokenizer
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
-    """The tokenizer in a file, or in the tokenizer.json of a directory. It cuts nothing off and adds nothing."""
+    """The tokenizer in a file, or in the tokenizer.json of a directory, without truncation and padding."""
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.is_file():
         raise ModelError(f"There is no file {file}. Name a tokenizer.json, or a directory that has one.")
     try:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # tokenizers raises a bare Exception for a damaged file
-        raise ModelError(f"{file} is damaged or no tokenizer ({str(error).splitlines()[0]}).") from error
+        raise ModelError(f"{file} is damaged or not a tokenizer ({str(error).splitlines()[0]}).") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
 def start_of(tokenizer: Tokenizer) -> int:
-    """The id that is to stand before a document: that of a special entry with a usual name, or of the only one."""
+    """The id to put before a document: that of a special entry with a usual name, or of the only special entry."""
     added = tokenizer.get_added_tokens_decoder().items()
     special = {str(token.content): int(index) for index, token in added if token.special}
     for mark in MARKS:
@@ -78,19 +78,19 @@ def start_of(tokenizer: Tokenizer) -> int:
             return special[mark]
     if len(special) == 1:
         return next(iter(special.values()))
-    found = f"its special entries are {', '.join(special)}" if special else "it has no special entries"
+    entries = f"its special entries are {', '.join(special)}" if special else "it has no special entries"
     raise ModelError(
-        f"No entry of the tokenizer is known to mark the start of a document: {found}. Add {END_OF_TEXT} to its "
-        "added_tokens, as a special one."
+        f"The tokenizer has no known mark for the start of a document: {entries}. Add {END_OF_TEXT} to its "
+        "added_tokens, as a special entry."
     )
 
 
 class QuickEncoder:
-    """Ids of many texts, as bytes: those that the library gives, several times as fast.
+    """Ids of many texts, as bytes: the same as the library's, several times as fast.
 
-    A word has the same ids wherever it stands, so it is looked up once it is known. Words are cut here, in texts of the
-    letters and marks of `PLAIN`, and for tokenizers that cut words as ours do; all else is left to the library. A text
-    that quotes `<|endoftext|>` does not end there. Up to 50 MB are kept.
+    A word has the same ids wherever it stands, so its ids are cached. Words are cut here for texts of the characters in
+    `PLAIN`, if the tokenizer cuts words as ours does; all else is left to the library. A text that quotes
+    `<|endoftext|>` does not end there. The cache takes up to 50 MB.
     """
 
     def __init__(self, definition: str, dtype: str) -> None:
@@ -120,16 +120,16 @@ class QuickEncoder:
 
 
 class _Words(dict[str, bytes]):
-    """The ids of words that came up before."""
+    """A cache of the ids of words."""
 
     def __init__(self, encode: Any) -> None:
         self._encode = encode
 
     def __missing__(self, word: str) -> bytes:
-        found: bytes = self._encode([word])[0]
+        ids: bytes = self._encode([word])[0]
         if len(word) <= LONGEST_KEPT:
-            self[word] = found
-        return found
+            self[word] = ids
+        return ids
 
     def forget(self) -> None:
         if len(self) > MOST_KEPT:
@@ -137,7 +137,7 @@ class _Words(dict[str, bytes]):
 
 
 def _empty() -> Tokenizer:
-    """A tokenizer that has learned nothing."""
+    """A tokenizer that has not learned anything yet."""
     tokenizer = Tokenizer(BPE())
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -148,16 +148,16 @@ def _empty() -> Tokenizer:
 
 
 def _of_category(first: str) -> str:
-    """The plain characters whose category begins so."""
+    """The plain characters whose Unicode category begins with `first`."""
     plain = (character for character in map(chr, range(0x2100)) if PLAIN.fullmatch(character))
     return "".join(character for character in plain if unicodedata.category(character).startswith(first))
 
 
 PLAIN = re.compile("[\t\n\r -~\xa0-\u024f\u0388-\u03ce\u0400-\u045f\u2010-\u2027\u2030-\u203a\u20ac]*")
-"""Latin, Greek, Cyrillic and their marks: NFC as they are, and of one category in every version of Unicode."""
+"""Latin, Greek, Cyrillic and punctuation: in NFC already, and of the same category in every version of Unicode."""
 
 _LETTERS, _DIGITS = _of_category("L"), _of_category("N")
 WORD = re.compile(
     rf"'(?:[stmd]|re|ve|ll)| ?[{_LETTERS}]+|[{_DIGITS}]| ?[^\s{_LETTERS}{_DIGITS}]+|\s+(?![^\s{_DIGITS}])|\s+"
 )
-"""GPT-2's words, where digits are cut out first: spaces before a digit are as those at the end of a text."""
+"""GPT-2's words, with digits cut out first: spaces before a digit count as spaces at the end of a text."""

@@ -1,28 +1,27 @@
-"""Notices when training goes wrong: a loss that is no number, or that jumps and stays up. Knows numbers only."""
+"""Notices when training goes wrong: a loss that is not finite, or that jumps and stays up. Knows numbers only."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-MEMORY = 0.98  # of the running mean and spread
-SPREADS = 6.0  # above the mean, and
-NATS = 0.5  # by at least so much, is a jump
-STAYS = 5  # steps that it must stay up
-FIRST = 50  # steps in which a loss may do what it likes
+MEMORY = 0.98  # decay of the running mean and spread
+SPREADS, NATS = 6.0, 0.5  # a jump is a loss above the mean by so many spreads and by so many nats
+STAYS = 5  # steps that the loss must stay up
+FIRST = 50  # steps at the beginning in which no jump is noticed
 
 
 @dataclass
 class Watchdog:
-    """Fed with the loss of every step; its state is plain numbers."""
+    """Is given the loss of every step; its state is plain numbers."""
 
     mean: float = math.nan
     spread: float = 0.0
     seen: int = 0
-    up: int = 0  # steps since it jumped
+    up: int = 0  # steps since the loss jumped
 
     def wrong(self, loss: float) -> str:
-        """What is wrong, in a few words; nothing where nothing is."""
+        """What is wrong, in a few words; empty where nothing is."""
         if not math.isfinite(loss):
             return f"the loss is {loss}"
         self.seen += 1

@@ -1,8 +1,8 @@
-"""A corpus as ids on disk: one long stream to learn from and one that is held out, both memory-mapped.
+"""A corpus as token ids on disk: one stream to learn from and one that is held out, both memory-mapped.
 
-They are made by processes: a few read files, one on each core cleans and tokenises, and this one puts what they give
-in order. The bytes depend on the corpus and the tokenizer alone. `index.json` is written last: without it, there are
-no shards. Knows nothing of directions or of batches.
+Several processes make them: a few read files, one per core cleans and tokenises, and this one writes the ids in order.
+The bytes depend on the corpus and the tokenizer alone. `index.json` is written last: without it, the files are
+incomplete. Knows nothing of directions or of windows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tokenizers import Tokenizer
 
 from refdec.errors import InputError, RefdecError, SettingsError
 from refdec.files.lock import locked
@@ -34,125 +33,120 @@ from refdec.files.whole import write_whole
 from refdec.lm.tokens import Tokens
 from refdec.train.cleaning import Counts, Digests, Seen, digests_of
 from refdec.train.corpus import Chunk, Corpus, in_turn
-from refdec.train.tokenizer import QuickEncoder, start_of
+from refdec.train.tokenizer import QuickEncoder
 
-FORMAT, VERSION = "refdec shards", 1
+FORMAT, VERSION = "refdec tokens", 1
 INDEX, TRAIN, HELD_OUT = "index.json", "train.bin", "held-out.bin"
 DTYPES = {"uint16": "<u2", "uint32": "<u4"}
-SMALL = 4_000_000  # bytes of files for which it does not pay to start processes
-AHEAD = 2  # chunks that are under way, for each process
+SMALL = 4_000_000  # bytes of text below which starting processes does not pay
+AHEAD = 2  # chunks under way per process
 
-Ids = NDArray[np.uint16] | NDArray[np.uint32]
+TokenArray = NDArray[np.uint16] | NDArray[np.uint32]
+"""Token ids as the files hold them."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """How much is in one of the two streams."""
+    """The size of one of the two streams."""
 
     tokens: int  # with the separators
     documents: int
-    bytes: int  # of text, as UTF-8
+    bytes: int  # of UTF-8 text
 
     def __add__(self, other: Part) -> Part:
         return Part(self.tokens + other.tokens, self.documents + other.documents, self.bytes + other.bytes)
 
 
 @dataclass(frozen=True)
-class Shards:
-    """Ids in text order, each document after a separator."""
+class TokenFiles:
+    """Token ids in text order, each document after a separator."""
 
     folder: Path
     dtype: str
     vocabulary: int
     separator: int
-    tokenizer: str  # its fingerprint, see `Tokens`
+    tokenizer: str  # fingerprint, see `Tokens`
     made_from: str  # the digest of the corpus
     train_part: Part
     held_out_part: Part
     counts: Counts
 
     @classmethod
-    def open(cls, folder: Path) -> Shards:
-        """Those in a folder, if they are whole."""
+    def open(cls, folder: Path) -> TokenFiles:
+        """The token files in a folder, if they are complete."""
         index = folder / INDEX
         try:
-            found = json.loads(index.read_bytes())
+            values = json.loads(index.read_bytes())
         except FileNotFoundError:
-            raise InputError(f"There are no shards in {folder}, or their making was interrupted. Make them.") from None
+            raise InputError(f"There are no token files in {folder}, or writing them was interrupted.") from None
         except OSError as error:
             raise InputError(f"{index} cannot be read ({error.strerror}).") from error
         except ValueError:
-            raise InputError(f"{index} is damaged. Make the shards again.") from None
-        if not isinstance(found, dict) or (found.pop("format", None), found.pop("version", None)) != (FORMAT, VERSION):
-            raise InputError(f"{index} is not of this version of refdec. Make the shards again.")
+            values = None
+        if isinstance(values, dict) and (values.pop("format", ""), values.pop("version", 0)) != (FORMAT, VERSION):
+            raise InputError(f"{index} is of another version of refdec. Tokenise the text again.")
         try:
             for name in ("train_part", "held_out_part"):
-                found[name] = Part(**found[name])
-            found["counts"] = Counts(**found["counts"] | {"first_bad": tuple(found["counts"]["first_bad"])})
-            shards = cls(folder, **found)
-            width = np.dtype(DTYPES[shards.dtype]).itemsize
-            wanted = {TRAIN: shards.train_part.tokens * width, HELD_OUT: shards.held_out_part.tokens * width}
+                values[name] = Part(**values[name])
+            values["counts"] = Counts(**values["counts"] | {"first_bad": tuple(values["counts"]["first_bad"])})
+            files = cls(folder, **values)
+            width = np.dtype(DTYPES[files.dtype]).itemsize
+            sizes = {TRAIN: files.train_part.tokens * width, HELD_OUT: files.held_out_part.tokens * width}
         except (TypeError, KeyError, AttributeError):
-            raise InputError(f"{index} is damaged. Make the shards again.") from None
-        for name, size in wanted.items():
+            raise InputError(f"{index} is damaged. Tokenise the text again.") from None
+        for name, size in sizes.items():
             path = folder / name
             if not path.is_file() or path.stat().st_size != size:
-                raise InputError(f"{path} is not there or not as long as {INDEX} says. Make the shards again.")
-        return shards
+                raise InputError(f"{path} is missing or not as long as {INDEX} says. Tokenise the text again.")
+        return files
 
     @cached_property
-    def train(self) -> Ids:
+    def train(self) -> TokenArray:
         return self._mapped(TRAIN)
 
     @cached_property
-    def held_out(self) -> Ids:
-        """Documents chosen by their text, whatever the tokenizer."""
+    def held_out(self) -> TokenArray:
+        """Documents that are chosen by their text, whatever the tokenizer."""
         return self._mapped(HELD_OUT)
 
     @property
     def bytes_per_token(self) -> float:
-        """Of the held-out text; separators are tokens and have no bytes."""
+        """Bytes per token of the held-out text; separators are tokens and have no bytes."""
         return self.held_out_part.bytes / self.held_out_part.tokens
 
     def bits(self, nats: float) -> float:
-        """A byte, of a loss in nats a token: what can be compared between tokenizers."""
+        """Bits per byte from nats per token: a loss that can be compared between tokenizers."""
         return nats / self.bytes_per_token / math.log(2)
 
-    def are_of(self, corpus: Corpus, tokenizer: Tokenizer, separator: int | None = None) -> bool:
-        """Whether they would come out again: the same tokenizer and settings, files of the same names and sizes."""
-        separator = start_of(tokenizer) if separator is None else separator
-        fingerprint = Tokens(tokenizer, separator).fingerprint
-        return (self.made_from, self.tokenizer, self.separator) == (corpus.digest, fingerprint, separator)
+    def are_of(self, corpus: Corpus, tokens: Tokens) -> bool:
+        """Whether writing would give the same: equal tokenizer and settings, files of equal names and sizes."""
+        return (self.made_from, self.tokenizer, self.separator) == (corpus.digest, tokens.fingerprint, tokens.start)
 
-    def _mapped(self, name: str) -> Ids:
-        mapped: Ids = np.memmap(self.folder / name, DTYPES[self.dtype], mode="r")
+    def _mapped(self, name: str) -> TokenArray:
+        mapped: TokenArray = np.memmap(self.folder / name, DTYPES[self.dtype], mode="r")
         return mapped
 
 
-def write_shards(
+def write_token_files(
     corpus: Corpus,
-    tokenizer: Tokenizer,
+    tokens: Tokens,
     folder: Path,
     *,
-    separator: int | None = None,
     workers: int | None = None,
     step: Callable[[Counts], None] = lambda _: None,
-) -> Shards:
-    """Tokenise a corpus into a folder, on all cores or on as many as said. `step` is told what is counted so far.
+) -> TokenFiles:
+    """Tokenise a corpus into a folder, with one process per core or so many workers; earlier files are replaced.
 
-    `separator` is the id before each document; without it, the one that the tokenizer has for that, see `start_of`.
-    What was there before is replaced. Scripts call it under `if __name__ == "__main__":`, as all that starts processes.
+    `step` gets the counts so far. Scripts must call this under `if __name__ == "__main__":`, as it starts processes.
     """
     if workers is not None and workers < 1:
         raise SettingsError(f"workers is {workers}; it must be 1 or more.")
-    vocabulary = int(tokenizer.get_vocab_size(with_added_tokens=True))
-    separator = start_of(tokenizer) if separator is None else separator
-    if not 0 <= separator < vocabulary:
-        raise SettingsError(f"separator is {separator}; it must be an id of the tokenizer, below {vocabulary}.")
+    if not 0 <= tokens.start < tokens.vocabulary:
+        raise SettingsError(f"start is {tokens.start}; it must be an id of the tokenizer, below {tokens.vocabulary}.")
     if workers is None:
         workers = 1 if corpus.bytes < SMALL else _cores()
-    dtype = "uint16" if vocabulary <= 1 << 16 else "uint32"
-    encoder = Encoder(corpus, tokenizer.to_str(), separator, dtype)
+    dtype = "uint16" if tokens.vocabulary <= 1 << 16 else "uint32"
+    encoder = Encoder(corpus, tokens.tokenizer.to_str(), tokens.start, dtype)
     with _emptied(folder) as streams:
         with closing(_encoded(encoder, workers)) as encoded:
             counts = _write(corpus, encoded, streams, step)
@@ -161,9 +155,9 @@ def write_shards(
             "format": FORMAT,
             "version": VERSION,
             "dtype": dtype,
-            "vocabulary": vocabulary,
-            "separator": separator,
-            "tokenizer": Tokens(tokenizer, separator).fingerprint,
+            "vocabulary": tokens.vocabulary,
+            "separator": tokens.start,
+            "tokenizer": tokens.fingerprint,
             "made_from": corpus.digest,
             "train_part": vars(streams[0].part),
             "held_out_part": vars(streams[1].part),
@@ -172,24 +166,24 @@ def write_shards(
         for stream in streams:
             stream.finish()
         write_whole(folder / INDEX, json.dumps(index, ensure_ascii=False, indent=1) + "\n")
-    return Shards.open(folder)
+    return TokenFiles.open(folder)
 
 
 @dataclass(frozen=True)
 class Encoded:
-    """The documents of a chunk, without those of which nothing is kept."""
+    """The documents of a chunk of which something is kept."""
 
-    ids: Ids  # of all, one after the other
-    tokens: NDArray[np.int64]  # that each has, its separator too
+    ids: TokenArray  # of all documents, one after the other
+    tokens: NDArray[np.int64]  # per document, with its separator
     bytes: NDArray[np.int64]
     characters: NDArray[np.int64]
     digests: Digests
-    counts: Counts  # but for what is counted of documents that are kept
+    counts: Counts  # without the counts of kept documents
 
 
 @dataclass(frozen=True)
 class Encoder:
-    """Chunks in, ids out; made anew in every process."""
+    """Turns chunks of text into ids; every process has one."""
 
     corpus: Corpus
     definition: str  # of the tokenizer
@@ -231,13 +225,13 @@ class Stream:
         with self._refusing():
             self._file = path.open("wb")
 
-    def add(self, ids: Ids, documents: int, size: int) -> None:
+    def add(self, ids: TokenArray, documents: int, size: int) -> None:
         with self._refusing():
             self._file.write(ids.data)
         self.part += Part(len(ids), documents, size)
 
     def finish(self) -> None:
-        """When this returns, the disk has it all."""
+        """Wait until all of it is on the disk."""
         with self._refusing():
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -258,7 +252,7 @@ class Stream:
 
 @contextmanager
 def _emptied(folder: Path) -> Iterator[tuple[Stream, Stream]]:
-    """A folder for nobody else, and two new files in it, of which nothing is left where this ends badly."""
+    """Lock a folder and open two new files in it, which are removed if this fails."""
     with ExitStack() as opened:
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -279,7 +273,7 @@ def _emptied(folder: Path) -> Iterator[tuple[Stream, Stream]]:
 def _write(
     corpus: Corpus, encoded: Iterable[Encoded], streams: tuple[Stream, Stream], step: Callable[[Counts], None]
 ) -> Counts:
-    """Put every document into its stream, in the order in which they come."""
+    """Write every document to its stream, in order."""
     seen, counts = Seen(), Counts()
     for chunk in encoded:
         kept = seen.add(chunk.digests) if corpus.settings.deduplicate else np.ones(len(chunk.digests), bool)
@@ -298,25 +292,23 @@ def _write(
 
 
 def _check(corpus: Corpus, streams: tuple[Stream, Stream], counts: Counts) -> None:
-    """Refuse a corpus that nothing can be learned from, or measured on."""
+    """Refuse a corpus with nothing to learn from or to measure on."""
     if not counts.kept:
-        found = f"{counts.documents:,} documents were read, of which nothing is kept"
-        bad = f", and {counts.bad_rows:,} rows are none. The first: {counts.first_bad[0]}" if counts.bad_rows else "."
-        raise InputError(f"There is no text in {corpus.paths[0]}{_others(corpus)}: {found}{bad}")
-    for stream, what, change in zip(streams, ("to learn from", "held out"), ("lower", "higher"), strict=True):
+        others = f" and {len(corpus.paths) - 1:,} more" if len(corpus.paths) > 1 else ""
+        bad = f" {counts.bad_rows:,} rows are not text; the first: {counts.first_bad[0]}" if counts.bad_rows else ""
+        raise InputError(
+            f"There is no text in {corpus.paths[0]}{others}: none of {counts.documents:,} documents is kept.{bad}"
+        )
+    for stream, what, change in zip(streams, ("left to learn from", "held out"), ("lower", "higher"), strict=True):
         if not stream.part.documents or stream.part.tokens < 2:
             raise InputError(
-                f"No document is {what}: the corpus has {counts.kept:,}, and held_out is {corpus.settings.held_out}. "
-                f"Give more text, in documents apart from each other, or a {change} share to hold out."
+                f"No document is {what}: the corpus has {counts.kept:,}, and --held-out is {corpus.settings.held_out}. "
+                f"Give more text, with a blank line between documents, or a {change} --held-out."
             )
 
 
-def _others(corpus: Corpus) -> str:
-    return f" and {len(corpus.paths) - 1:,} more" if len(corpus.paths) > 1 else ""
-
-
 def _encoded(encoder: Encoder, workers: int) -> Generator[Encoded, None, None]:
-    """All chunks of a corpus in their order, whoever made them."""
+    """All chunks of a corpus in order, whichever process encoded them."""
     if workers == 1:
         yield from map(encoder, encoder.corpus.chunks())
         return
@@ -340,7 +332,7 @@ def _encoded(encoder: Encoder, workers: int) -> Generator[Encoded, None, None]:
 
 @contextmanager
 def _reading(corpus: Corpus, paths: tuple[Path, ...]) -> Iterator[Iterator[Chunk]]:
-    """The documents of files, read by a process that is at most a chunk ahead."""
+    """The chunks of some files, read by a process that is at most one chunk ahead."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_read, args=(corpus, paths, theirs), daemon=True)
@@ -351,14 +343,14 @@ def _reading(corpus: Corpus, paths: tuple[Path, ...]) -> Iterator[Iterator[Chunk
     def received() -> Iterator[Chunk]:
         while True:
             try:
-                found: Chunk | Exception | None = ours.recv()
+                item: Chunk | Exception | None = ours.recv()
             except EOFError:
                 raise _ended() from None
-            if isinstance(found, Exception):
-                raise found
-            if found is None:
+            if isinstance(item, Exception):
+                raise item
+            if item is None:
                 return
-            yield found
+            yield item
 
     try:
         yield received()
@@ -370,11 +362,11 @@ def _reading(corpus: Corpus, paths: tuple[Path, ...]) -> Iterator[Iterator[Chunk
 
 @contextmanager
 def _deaf_children() -> Iterator[None]:
-    """Processes started here do not hear Ctrl-C, not even while they start: it is for the one that started them."""
+    """Processes started here ignore Ctrl-C, even while they start: it is meant for their parent."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    resource_tracker.ensure_running()  # by itself it would start in there, and let signals in again
+    resource_tracker.ensure_running()  # if it started inside, it would unblock signals
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -385,12 +377,12 @@ def _deaf_children() -> Iterator[None]:
 def _ended() -> RefdecError:
     return RefdecError(
         "A process that reads or tokenises ended unexpectedly; perhaps memory ran out. Use fewer workers; in a script, "
-        'start under if __name__ == "__main__".'
+        'call this under if __name__ == "__main__".'
     )
 
 
 def _read(corpus: Corpus, paths: tuple[Path, ...], to: Any) -> None:
-    """In a process of its own: hand on chunks, then none, or what went wrong."""
+    """In a separate process: send chunks, then None or the error."""
     _follow()
     last: Exception | None = None
     try:
@@ -398,7 +390,7 @@ def _read(corpus: Corpus, paths: tuple[Path, ...], to: Any) -> None:
             to.send(chunk)
     except Exception as error:
         last = error
-    with suppress(BrokenPipeError):  # nobody listens any more
+    with suppress(BrokenPipeError):  # the parent has stopped
         to.send(last)
 
 
@@ -418,7 +410,7 @@ def _encode(chunk: Chunk) -> Encoded:
 
 
 def _follow() -> None:
-    """Leave Ctrl-C to the process that started this one, and end with it even where it is killed."""
+    """Leave Ctrl-C to the parent process, and end when it ends, even where it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

@@ -1,7 +1,7 @@
-"""Tokenised text for `benchmarks.recipes`, with a tokenizer of a chosen size learned from it, or one that is there.
+"""Tokenised text for `benchmarks.recipes`, with a tokenizer that is learned from it or given.
 
-python -m benchmarks.shards CORPUS shards-8192 --vocabulary 8192
-python -m benchmarks.shards CORPUS shards --tokenizer src/refdec/pretrained/pair-v0
+python -m benchmarks.token_files CORPUS tokens-8192 --vocabulary 8192
+python -m benchmarks.token_files CORPUS tokens --tokenizer src/refdec/pretrained/pair-v0
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ import argparse
 import time
 from pathlib import Path
 
+from refdec.lm.tokens import Tokens
 from refdec.train.corpus import Corpus, CorpusSettings
-from refdec.train.shards import write_shards
-from refdec.train.tokenizer import SAMPLE, load_tokenizer, train_tokenizer
+from refdec.train.token_files import write_token_files
+from refdec.train.tokenizer import SAMPLE, load_tokenizer, start_of, train_tokenizer
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus", type=Path)
-    parser.add_argument("shards", type=Path)
+    parser.add_argument("folder", type=Path)
     wanted = parser.add_mutually_exclusive_group(required=True)
     wanted.add_argument("--vocabulary", type=int)
     wanted.add_argument("--tokenizer", type=Path)
@@ -30,10 +31,10 @@ def main() -> None:
     else:
         tokenizer = train_tokenizer(corpus.sample(SAMPLE), given.vocabulary)
     began = time.monotonic()
-    shards = write_shards(corpus, tokenizer, given.shards)
+    token_files = write_token_files(corpus, Tokens(tokenizer, start_of(tokenizer)), given.folder)
     print(
-        f"{shards.train_part.tokens:,} tokens to learn from, {shards.held_out_part.tokens:,} held out, "
-        f"{shards.bytes_per_token:.3f} bytes a token, tokenised in {time.monotonic() - began:.1f} s"
+        f"{token_files.train_part.tokens:,} tokens to learn from, {token_files.held_out_part.tokens:,} held out, "
+        f"{token_files.bytes_per_token:.3f} bytes per token, tokenised in {time.monotonic() - began:.1f} s"
     )
 
 
