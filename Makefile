@@ -13,8 +13,8 @@ export HF_HUB_OFFLINE := 1
 
 demo: $(READY)
 	$(BIN)/refdec paraphrase --top 3 \
-		"What is the best way to learn to cook?" \
-		"What should I do if I forgot my password?" \
+		"Is it hard to learn a new language?" \
+		"How do I get from London to Paris?" \
 		"How can I become a better writer?"
 	$(BIN)/refdec infill --top 2 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."

@@ -12,6 +12,10 @@ REMEDY = "Wait until other programs have freed theirs, or use a smaller pair or 
 """What to do where memory does not suffice."""
 
 
+SHORTAGES = ("out of memory", "ALLOC_FAILED", "DefaultCPUAllocator")
+"""Parts of the messages of CUDA, its libraries and torch's CPU allocator when memory runs out."""
+
+
 def choose_device(device: str | torch.device | None) -> torch.device:
     """The device that was asked for; by default a CUDA GPU where there is one, else the CPU."""
     if device is None:
@@ -32,14 +36,14 @@ def choose_device(device: str | torch.device | None) -> torch.device:
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether a device's memory ran out, told by the error or by one that it followed.
+    """Whether memory ran out, on a GPU or on a CPU, told by the error or by one that it followed.
 
-    Only torch's allocator has an exception of its own for this; CUDA and its libraries have messages.
+    Python and torch's GPU allocator have an exception for this; CUDA's libraries and torch's CPU allocator a message.
     """
     while error is not None:
-        if isinstance(error, torch.OutOfMemoryError):
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
             return True
-        if isinstance(error, RuntimeError) and ("out of memory" in str(error) or "ALLOC_FAILED" in str(error)):
+        if isinstance(error, RuntimeError) and any(mark in str(error) for mark in SHORTAGES):
             return True
         error = error.__context__
     return False

@@ -20,6 +20,7 @@ import torch
 
 from refdec.errors import OutOfMemory
 from refdec.lm.cost import Work
+from refdec.lm.device import is_out_of_memory
 from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
 from refdec.reflect.memory import measure_again
@@ -87,7 +88,7 @@ class Batch:
             try:
                 return (yield from self.answer(self.model, questions))
             except Exception as error:
-                if not _is_shortage(error):
+                if not is_out_of_memory(error):
                     raise
             self.model.release()
             measure_again(self.model.device)
@@ -101,11 +102,6 @@ class Batch:
         half = len(questions) // 2
         first = yield from self._answered(questions[:half])
         return [*first, *(yield from self._answered(questions[half:]))]
-
-
-def _is_shortage(error: Exception) -> bool:
-    """Whether memory fell short, on a GPU or on a CPU, whose allocator has no exception of its own."""
-    return isinstance(error, (torch.OutOfMemoryError, MemoryError)) or "DefaultCPUAllocator" in str(error)
 
 
 def complete(answering: Answering[Result]) -> Result:
