@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from refdec.errors import InputError
@@ -21,11 +22,20 @@ def check_writable(path: Path) -> None:
         raise InputError(f"{path} cannot be written (permission denied).")
 
 
+@contextmanager
+def writing(path: Path, *refusals: type[Exception]) -> Iterator[None]:
+    """Say that a file cannot be written, and why, where the system or one of other exceptions refuses it."""
+    try:
+        yield
+    except (OSError, *refusals) as error:
+        raise InputError(f"{path} cannot be written ({getattr(error, 'strerror', None) or error}).") from error
+
+
 def write_whole(path: Path, content: str) -> None:
     """Write or replace a file in one step: readers see all of the old or all of the new, also after a power cut."""
     target = Path(os.path.realpath(path))
     part = target.with_name(f".refdec-{secrets.token_hex(8)}.part")
-    try:
+    with writing(path):
         if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
             target.write_text(content, encoding="utf-8")
             return
@@ -39,8 +49,6 @@ def write_whole(path: Path, content: str) -> None:
             replace_synced(part, target)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}).") from error
 
 
 def replace_synced(part: Path, target: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from refdec.errors import InputError
+from refdec.files.whole import writing
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def whole_directory(target: Path, new: Path, old: Path) -> Iterator[Path]:
     The previous target is called `old` for a moment, and is all there is where a run is killed in that moment. Where
     writing fails, `new` is removed.
     """
-    try:
+    with writing(target, SafetensorError):
         try:
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True)
@@ -36,5 +36,3 @@ def whole_directory(target: Path, new: Path, old: Path) -> Iterator[Path]:
             shutil.rmtree(old, ignore_errors=True)
         finally:
             shutil.rmtree(new, ignore_errors=True)
-    except (OSError, SafetensorError) as error:
-        raise InputError(f"{target} cannot be written ({getattr(error, 'strerror', None) or error}).") from error
