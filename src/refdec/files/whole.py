@@ -23,11 +23,11 @@ def check_writable(path: Path) -> None:
 
 
 @contextmanager
-def writing(path: Path, *refusals: type[Exception]) -> Iterator[None]:
-    """Say that a file cannot be written, and why, where the system or one of other exceptions refuses it."""
+def writing(path: Path, refusals: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+    """Say that a file cannot be written, and why, where one of these exceptions refuses it."""
     try:
         yield
-    except (OSError, *refusals) as error:
+    except refusals as error:
         raise InputError(f"{path} cannot be written ({getattr(error, 'strerror', None) or error}).") from error
 
 

@@ -193,15 +193,14 @@ def _as_stored(tensor: Tensor) -> Tensor:
 
 def _check(weights: Mapping[str, Tensor], shape: Shape, what: str) -> None:
     """Refuse weights that are not exactly those of this shape, or not all finite."""
-    expected = LlamaShape.of(shape.config())
-    assert expected is not None
-    wrong = expected.lacking({name: tuple(tensor.shape) for name, tensor in weights.items()})
+    sizes = shape.sizes
+    wrong = [name for name, size in sizes.items() if name not in weights or weights[name].shape != size]
     if wrong:
         raise ModelError(
             f"{what} are not those of a model of this shape ({len(wrong)} tensors are missing or of another size, "
             f"such as {wrong[0]})."
         )
-    extra = sorted(weights.keys() - set(expected.lacking({})))
+    extra = sorted(weights.keys() - sizes.keys())
     if extra:
         raise ModelError(f"{what} hold tensors that a model of this shape does not have, such as {extra[0]}.")
     broken = next((name for name, tensor in weights.items() if not bool(tensor.isfinite().all())), None)

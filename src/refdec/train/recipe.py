@@ -52,14 +52,7 @@ class Recipe(Settings):
     def shape(self) -> Shape:
         from refdec.train.model import Shape  # imports torch, which a help text need not wait for
 
-        return Shape(
-            layers=self.layers,
-            width=self.width,
-            heads=self.heads,
-            inner=self.inner,
-            vocabulary=self.vocabulary,
-            positions=self.positions,
-        )
+        return Shape(**{name: getattr(self, name) for name in (*SHAPE, "vocabulary", "positions")})
 
     @property
     def sequences(self) -> int:

@@ -20,7 +20,7 @@ def whole_directory(target: Path, new: Path, old: Path) -> Iterator[Path]:
     The previous target is called `old` for a moment, and is all there is where a run is killed in that moment. Where
     writing fails, `new` is removed.
     """
-    with writing(target, SafetensorError):
+    with writing(target, (OSError, SafetensorError)):
         try:
             shutil.rmtree(new, ignore_errors=True)
             new.mkdir(parents=True)
