@@ -51,11 +51,6 @@ def format_of(path: Path, given: str | None) -> str:
     return name
 
 
-def ending_of(path: Path) -> str:
-    """The ending that says the format, without that of a compression."""
-    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
-
-
 def read(source: Source, format: str) -> Iterator[Row]:
     """The rows of a file or of a stream, one after the other. The file is opened with the first row."""
     match format:
@@ -113,6 +108,11 @@ def writer(
         case "parquet":
             return parquet_format.ParquetWriter(sink, columns)
     return csv_format.CsvWriter(sink, columns, DELIMITERS[format], guard)
+
+
+def ending_of(path: Path) -> str:
+    """The ending that says the format, without that of a compression."""
+    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
 
 
 def _by_name(path: Path) -> str:

@@ -1,9 +1,10 @@
-"""Files that are written in one step: refused early where they cannot be written, and never half written."""
+"""Files and directories that are written in one step: refused early if they cannot be, and never half written."""
 
 from __future__ import annotations
 
 import os
 import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -60,3 +61,28 @@ def replace_synced(part: Path, target: Path) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextmanager
+def whole_directory(target: Path, new: Path, old: Path) -> Iterator[Path]:
+    """Yield the directory `new` to write to; it takes the target's place once its files are on the disk.
+
+    The previous target is called `old` for a moment, and is all there is where a run is killed in that moment. Where
+    writing fails, `new` is removed.
+    """
+    with writing(target):
+        try:
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir(parents=True)
+            yield new
+            for path in new.rglob("*"):
+                if path.is_file():
+                    with path.open("rb+") as file:
+                        os.fsync(file.fileno())
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                os.replace(target, old)
+            os.replace(new, target)
+            shutil.rmtree(old, ignore_errors=True)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from refdec.errors import InputError, ModelError
-from refdec.train.whole_directory import whole_directory
+from refdec.files.whole import whole_directory, writing
 
 FORMAT = "refdec-training"
 VERSION = 1
@@ -39,7 +39,7 @@ class Checkpoint:
 def save(home: Path, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint in `home`. A full disk is noticed before anything is written."""
     new = home.with_name(home.name + ".new")
-    with whole_directory(home, new, _old(home)):
+    with writing(home, (SafetensorError,)), whole_directory(home, new, _old(home)):
         needed = SPARE * _size(checkpoint)
         free = shutil.disk_usage(home.parent).free
         if free < needed:

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from refdec.errors import InputError, ModelError
+from refdec.files.whole import whole_directory, writing
 from refdec.lm.direction import Direction
 from refdec.lm.engine import start_token
 from refdec.lm.linear import Stored, quantise
@@ -27,7 +29,6 @@ from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, rea
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
 from refdec.train.model import Llama, Shape
-from refdec.train.whole_directory import whole_directory
 
 CARD = "README.md"
 TOKENIZER = "tokenizer.json"
@@ -83,7 +84,7 @@ def export_models(
         raise ModelError(f"The tokenizer has no entry {shape.start}, which the models read before a document.")
     target = Path(os.path.realpath(folder))
     new, old = (target.with_name(f".{target.name}-{os.getpid()}.{end}") for end in ("part", "old"))
-    with whole_directory(target, new, old) as home:
+    with writing(target, (SafetensorError,)), whole_directory(target, new, old) as home:
         (home / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
         for direction, weights in models.items():
             place = home if len(models) == 1 else home / direction.value
