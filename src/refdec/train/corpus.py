@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import ClassVar
 
@@ -202,14 +202,7 @@ class Corpus:
 
 def in_turn(lanes: Sequence[Iterator[Chunk]]) -> Iterator[Chunk]:
     """A chunk of each lane in turn, until all have ended."""
-    running = list(lanes)
-    while running:
-        for lane in list(running):
-            chunk = next(lane, None)
-            if chunk is None:
-                running.remove(lane)
-            else:
-                yield chunk
+    return filter(None, chain.from_iterable(zip_longest(*lanes)))
 
 
 def _paragraphs(path: Path, rows: Iterator[Row]) -> Iterator[Item]:

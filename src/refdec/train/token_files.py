@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from refdec.errors import InputError, RefdecError, SettingsError
+from refdec.files.growing import GrowingFile
 from refdec.files.lock import locked
 from refdec.files.whole import write_whole, writing
 from refdec.lm.tokens import Tokens
@@ -158,7 +159,7 @@ def write_token_files(
         index = {"format": FORMAT, "version": VERSION, **asdict(files)}
         del index["folder"]
         for stream in streams:
-            stream.finish()
+            stream.close()
         write_whole(folder / INDEX, json.dumps(index, ensure_ascii=False, indent=1) + "\n")
     return TokenFiles.open(folder)
 
@@ -225,31 +226,21 @@ class Reader:
         return next(self._chunks, None)
 
 
-class Stream:
+class Stream(GrowingFile):
     """A file of ids that is being written."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path, lock=False)
         self.part = Part(0, 0, 0)
-        self._path = path
-        with writing(self._path):
-            self._file = path.open("wb")
 
-    def add(self, ids: TokenArray, documents: int, size: int) -> None:
-        with writing(self._path):
-            self._file.write(ids.data)
+    def write(self, ids: TokenArray, documents: int, size: int) -> None:
+        self.add(ids.tobytes())
         self.part += Part(len(ids), documents, size)
 
-    def finish(self) -> None:
-        """Wait until all of it is on the disk."""
-        with writing(self._path):
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-
     def discard(self) -> None:
-        with suppress(OSError):
-            self._file.close()
-        self._path.unlink(missing_ok=True)
+        with suppress(InputError):
+            self.close()
+        self.path.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -280,7 +271,7 @@ def _write(
         chosen = corpus.is_held_out(chunk.digests)
         for stream, which in zip(streams, (kept & ~chosen, kept & chosen), strict=True):
             ids = chunk.ids if which.all() else chunk.ids[np.repeat(which, chunk.tokens)]
-            stream.add(ids, int(which.sum()), int(chunk.bytes[which].sum()))
+            stream.write(ids, int(which.sum()), int(chunk.bytes[which].sum()))
         counts += chunk.counts + Counts(
             kept=int(kept.sum()),
             duplicates=int((~kept).sum()),
