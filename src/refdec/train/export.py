@@ -181,15 +181,12 @@ def int8_loss(
     Computed in float32, so that nothing else is rounded; a CPU that also multiplies in int8 loses a little more.
     """
     losses = []
-    for state in (weights, {name: _as_stored(tensor) for name, tensor in weights.items()}):
+    stored = {name: Stored(item).quantised().float() if item.ndim == 2 else item for name, item in weights.items()}
+    for state in (weights, stored):
         model = Llama(shape, documents=documents).to(device)
         model.load_state_dict(state)
         losses.append(model.mean_loss(windows, rows))
     return Int8Loss(*losses)
-
-
-def _as_stored(tensor: Tensor) -> Tensor:
-    return Stored(*quantise(tensor.float())).float() if tensor.ndim == 2 else tensor
 
 
 def _check(weights: Mapping[str, Tensor], shape: Shape, what: str) -> None:
