@@ -118,22 +118,18 @@ def _recipe(options: dict[str, Any]) -> Recipe:
         clash = decides and next((name for name in names if name in named), None)
         if clash:
             raise InputError(f"--{clash} was given, and {option} decides it. Leave one of them out.")
-    recipe = _size(options)
+    if options["size_name"] or not begin_from:
+        recipe = size(options["size_name"] or SIZE)
+    else:
+        from refdec.lm.device import choose_device
+        from refdec.train.export import initial_shape
+
+        shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # it may be a hub id
+        on_cpu = choose_device(options["device"]).type == "cpu"
+        recipe = size_like(shape.parameters, shape.positions, on_cpu=on_cpu)
     if begin_from and not partner_of:  # a partner must learn the other direction, at full rates
         recipe = recipe.gentler()
     return recipe.replace(**named)
-
-
-def _size(options: dict[str, Any]) -> Recipe:
-    begin_from, partner_of = options["begin_from"], options["partner_of"]
-    if options["size_name"] or not begin_from:
-        return size(options["size_name"] or SIZE)
-    from refdec.lm.device import choose_device
-    from refdec.train.export import initial_shape
-
-    shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # it may be a hub id
-    on_cpu = choose_device(options["device"]).type == "cpu"
-    return size_like(shape.parameters, shape.positions, on_cpu=on_cpu)
 
 
 def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dict[str, Any]) -> Plan:

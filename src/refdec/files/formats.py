@@ -25,6 +25,7 @@ ENDINGS = {
     "tsv": (".tsv", ".tab"),
     "parquet": (".parquet", ".pq"),
 }
+BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings}
 FORMATS: tuple[str, ...] = tuple(ENDINGS)
 DELIMITERS = {"csv": csv_format.COMMA, "tsv": csv_format.TAB}
 STEP = 10_000  # rows between two reports of progress
@@ -109,15 +110,18 @@ def writer(
     return csv_format.CsvWriter(sink, columns, DELIMITERS[format], guard)
 
 
+def ending_of(path: Path) -> str:
+    """The ending that says the format, without that of a compression."""
+    return (path.with_suffix("") if is_packed(path) else path).suffix.lower()
+
+
 def _by_name(path: Path) -> str:
     """The format of a file by the ending of its name."""
-    plain = path.with_suffix("") if is_packed(path) else path
-    ending = plain.suffix.lower()
-    by_ending = {ending: name for name, endings in ENDINGS.items() for ending in endings}
-    if ending in by_ending:
-        return by_ending[ending]
-    problem = f"ends in {ending!r}{did_you_mean(ending, by_ending)}" if ending else "has no ending"
+    ending = ending_of(path)
+    if ending in BY_ENDING:
+        return BY_ENDING[ending]
+    problem = f"ends in {ending!r}{did_you_mean(ending, BY_ENDING)}" if ending else "has no ending"
     raise InputError(
-        f"The format of {path} is not known: its name {problem}. Names end in {', '.join(by_ending)}, compressed also "
+        f"The format of {path} is not known: its name {problem}. Names end in {', '.join(BY_ENDING)}, compressed also "
         f"in {', '.join(PACKED)}. Or say which format it has: {', '.join(FORMATS)}."
     )

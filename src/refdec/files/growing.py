@@ -7,8 +7,8 @@ import time
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from refdec.errors import InputError
 from refdec.files.lock import locked
+from refdec.files.whole import writing
 
 SECONDS = 5.0  # between two times that the disk is told to keep what it was given
 
@@ -22,10 +22,8 @@ class GrowingFile:
         with ExitStack() as held:
             if lock:
                 held.enter_context(locked(path))
-            try:
+            with writing(path):
                 self._file = path.open("a+b", buffering=0)
-            except OSError as error:
-                raise InputError(f"{path} cannot be written ({error.strerror}).") from error
             self._held = held.pop_all()
 
     def content(self) -> bytes:
@@ -40,21 +38,20 @@ class GrowingFile:
         """When this returns, the content outlives the process; some seconds later, the machine."""
         end = self._file.seek(0, os.SEEK_END)
         rest = memoryview(content)
-        try:
-            while rest:
-                rest = rest[self._file.write(rest) :]
-        except OSError as error:
-            with suppress(OSError):
-                self._file.truncate(end)  # a full disk may have taken half of the line
-            raise InputError(f"{self.path} cannot be written ({error.strerror}).") from error
+        with writing(self.path):
+            try:
+                while rest:
+                    rest = rest[self._file.write(rest) :]
+            except OSError:
+                with suppress(OSError):
+                    self._file.truncate(end)  # a full disk may have taken half of the line
+                raise
         if time.monotonic() - self._synced >= SECONDS:
             self.sync()
 
     def sync(self) -> None:
-        try:
+        with writing(self.path):
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise InputError(f"{self.path} cannot be written ({error.strerror}).") from error
         self._synced = time.monotonic()
 
     def close(self) -> None:

@@ -1,10 +1,12 @@
-"""Files that are written in one step: refused early where they cannot be written, and never half written."""
+"""Files and directories that are written in one step: refused early if they cannot be, and never half written."""
 
 from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from refdec.errors import InputError
@@ -21,11 +23,20 @@ def check_writable(path: Path) -> None:
         raise InputError(f"{path} cannot be written (permission denied).")
 
 
+@contextmanager
+def writing(path: Path, refusals: tuple[type[Exception], ...] = (OSError,)) -> Iterator[None]:
+    """Say that a file cannot be written, and why, where one of these exceptions refuses it."""
+    try:
+        yield
+    except refusals as error:
+        raise InputError(f"{path} cannot be written ({getattr(error, 'strerror', None) or error}).") from error
+
+
 def write_whole(path: Path, content: str) -> None:
     """Write or replace a file in one step: readers see all of the old or all of the new, also after a power cut."""
     target = Path(os.path.realpath(path))
     part = target.with_name(f".refdec-{secrets.token_hex(8)}.part")
-    try:
+    with writing(path):
         if target.exists() and not target.is_file():  # a pipe or a device cannot be replaced
             target.write_text(content, encoding="utf-8")
             return
@@ -39,8 +50,6 @@ def write_whole(path: Path, content: str) -> None:
             replace_synced(part, target)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}).") from error
 
 
 def replace_synced(part: Path, target: Path) -> None:
@@ -52,3 +61,28 @@ def replace_synced(part: Path, target: Path) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+@contextmanager
+def whole_directory(target: Path, new: Path, old: Path) -> Iterator[Path]:
+    """Yield the directory `new` to write to; it takes the target's place once its files are on the disk.
+
+    The previous target is called `old` for a moment, and is all there is where a run is killed in that moment. Where
+    writing fails, `new` is removed.
+    """
+    with writing(target):
+        try:
+            shutil.rmtree(new, ignore_errors=True)
+            new.mkdir(parents=True)
+            yield new
+            for path in new.rglob("*"):
+                if path.is_file():
+                    with path.open("rb+") as file:
+                        os.fsync(file.fileno())
+            if target.exists():
+                shutil.rmtree(old, ignore_errors=True)
+                os.replace(target, old)
+            os.replace(new, target)
+            shutil.rmtree(old, ignore_errors=True)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)

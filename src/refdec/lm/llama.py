@@ -84,6 +84,11 @@ class LlamaShape:
 
     def lacking(self, shapes: Mapping[str, tuple[int, ...]]) -> list[str]:
         """Names of the tensors of this shape that are missing or have another size."""
+        return [name for name, size in self.sizes.items() if shapes.get(name) != size]
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """The size of every tensor, by its name."""
         width, inner = self.width, self.inner
         queries, keys = self.heads * self.head_size, self.kv_heads * self.head_size
         each = {
@@ -97,13 +102,13 @@ class LlamaShape:
             "mlp.up_proj": (inner, width),
             "mlp.down_proj": (width, inner),
         }
-        wanted: dict[str, tuple[int, ...]] = {
+        sizes: dict[str, tuple[int, ...]] = {
             f"model.layers.{number}.{name}.weight": size for number in range(self.layers) for name, size in each.items()
         }
-        wanted |= {"model.embed_tokens.weight": (self.vocabulary, width), "model.norm.weight": (width,)}
+        sizes |= {"model.embed_tokens.weight": (self.vocabulary, width), "model.norm.weight": (width,)}
         if not self.tied:
-            wanted["lm_head.weight"] = (self.vocabulary, width)
-        return [name for name, size in wanted.items() if shapes.get(name) != size]
+            sizes["lm_head.weight"] = (self.vocabulary, width)
+        return sizes
 
 
 @dataclass(frozen=True, slots=True)

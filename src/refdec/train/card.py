@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 
@@ -14,6 +15,7 @@ from refdec.train.model import Shape
 from refdec.train.recipe import SHAPE, Recipe
 from refdec.train.token_files import TokenFiles
 
+TEMPLATE = Path(__file__).with_name("card.md")
 PAIR = "a forward and a backward language model"
 
 
@@ -34,45 +36,33 @@ def card(
 
     `tokenizer` names the model that it comes from, unless it was learned; `partner_of` names a partner's forward model.
     """
-    counts = token_files.counts
-    entries = f"{token_files.vocabulary:,} entries, id {token_files.separator} before every document"
-    rows = [
-        ("architecture", _architecture(shape)),
-        ("files", _files(shape, int8, results)),
-        ("tokenizer", f"{f'that of {tokenizer}' if tokenizer else 'byte-level BPE'}, {entries}"),
-        (
-            "text",
-            f"{counts.kept:,} documents, {counts.bytes / 1e6:,.1f} MB, {token_files.train_part.tokens:,} tokens to "
-            f"learn from and {token_files.held_out_part.tokens:,} held out; {counts.duplicates:,} duplicates, "
-            f"{counts.dropped:,} documents too short, {counts.removed_lines:,} lines of evaluations and "
-            f"{counts.bad_rows:,} rows without text were left out",
-        ),
-        *(
-            (f"{direction.value} training", _training(result, recipe, token_files))
-            for direction, result in results.items()
-        ),
-        (
-            "recipe",
-            ", ".join(f"{key} {value}" for key, value in recipe.items() if not (begun_from and key in SHAPE)),
-        ),
-        ("begun from", begun_from or "nothing"),
-        ("held-out loss", _losses(results)),
-        ("made with", f"refdec {refdec.__version__}, torch {torch.__version__}, {_machine(device)}"),
-    ]
-    table = "\n".join(f"| {key} | {value.replace('|', chr(92) + '|')} |" for key, value in rows)
-    samples = "\n".join(f"- {direction.value}: {result.sample}" for direction, result in results.items())
-    what = f"a backward language model, the partner of {partner_of}" if partner_of else PAIR
-    title = f"# {name}: {what}"
-    return f"{title}\n\n| | |\n|---|---|\n{table}\n\nSamples, from nothing:\n\n{samples}\n"
-
-
-def _architecture(shape: Shape) -> str:
-    heads = f"{shape.heads} heads" + (f" ({shape.kv_heads} of keys)" if shape.kv_heads != shape.heads else "")
-    return (
-        f"Llama layout (`LlamaForCausalLM`): {shape.layers} layers, width {shape.width}, {heads}, SwiGLU of "
-        f"{shape.inner}, {'tied' if shape.tied else 'separate'} embeddings, {shape.positions} positions; "
-        f"{shape.parameters / 1e6:.1f} M parameters per model"
+    shared = f" ({shape.kv_heads} of keys)" if shape.kv_heads != shape.heads else ""
+    settings = [f"{key} {value}" for key, value in recipe.items() if not (begun_from and key in SHAPE)]
+    rows = [f"| {way.value} training | {_training(result, recipe, token_files)} |" for way, result in results.items()]
+    return TEMPLATE.read_text(encoding="utf-8").format(
+        name=name,
+        what=f"a backward language model, the partner of {partner_of}" if partner_of else PAIR,
+        shape=shape,
+        heads=f"{shape.heads} heads{shared}",
+        embeddings="tied" if shape.tied else "separate",
+        parameters=shape.parameters / 1e6,
+        files=_files(shape, int8, results),
+        tokenizer=_cell(f"that of {tokenizer}" if tokenizer else "byte-level BPE"),
+        token_files=token_files,
+        counts=token_files.counts,
+        megabytes=token_files.counts.bytes / 1e6,
+        training="\n".join(rows),
+        recipe=", ".join(settings),
+        begun_from=_cell(begun_from or "nothing"),
+        losses="; ".join(f"{way.value} {result}" for way, result in results.items()),
+        versions=f"refdec {refdec.__version__}, torch {torch.__version__}",
+        machine=_cell(_machine(device)),
+        samples="\n".join(f"- {way.value}: {result.sample}" for way, result in results.items()),
     )
+
+
+def _cell(value: str) -> str:
+    return value.replace("|", r"\|")
 
 
 def _files(shape: Shape, int8: bool, results: Mapping[Direction, TrainingResult]) -> str:
@@ -96,10 +86,6 @@ def _training(result: TrainingResult, recipe: Recipe, token_files: TokenFiles) -
         f"{state.tokens:,} tokens seen, {times:.1f} times the text, in {state.step:,} steps of {recipe.batch_tokens:,} "
         f"and {state.seconds / 60:.1f} minutes{gone_wrong}; {result.learned:.3f} nats per token of it at the end"
     )
-
-
-def _losses(results: Mapping[Direction, TrainingResult]) -> str:
-    return "; ".join(f"{direction.value} {result}" for direction, result in results.items())
 
 
 def _machine(device: torch.device) -> str:

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from refdec.errors import InputError, ModelError
-from refdec.train.whole_directory import whole_directory
+from refdec.files.whole import whole_directory, writing
 
 FORMAT = "refdec-training"
 VERSION = 1
@@ -39,16 +39,17 @@ class Checkpoint:
 def save(home: Path, checkpoint: Checkpoint) -> None:
     """Replace the checkpoint in `home`. A full disk is noticed before anything is written."""
     new = home.with_name(home.name + ".new")
-    with whole_directory(home, new, _old(home)):
-        needed = SPARE * _size(checkpoint)
+    with writing(home, (SafetensorError,)), whole_directory(home, new, _old(home)):
+        tensors = (*checkpoint.weights.values(), *checkpoint.optimiser.values())
+        needed = SPARE * sum(tensor.nbytes for tensor in tensors)
         free = shutil.disk_usage(home.parent).free
         if free < needed:
             raise InputError(
                 f"{home.parent} has {free / 1e9:.1f} GB free, and a checkpoint needs {needed / 1e9:.1f} GB. "
                 "Make room: training goes on without a checkpoint meanwhile."
             )
-        for name, tensors in ((WEIGHTS, checkpoint.weights), (OPTIMISER, checkpoint.optimiser)):
-            save_file({key: tensor.detach().contiguous().cpu() for key, tensor in tensors.items()}, new / name)
+        for name, part in ((WEIGHTS, checkpoint.weights), (OPTIMISER, checkpoint.optimiser)):
+            save_file({key: tensor.detach().contiguous().cpu() for key, tensor in part.items()}, new / name)
         content = {"format": FORMAT, "version": VERSION, **checkpoint.values}
         (new / STATE).write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
@@ -69,8 +70,3 @@ def load(home: Path) -> Checkpoint | None:
 
 def _old(home: Path) -> Path:
     return home.with_name(home.name + ".old")
-
-
-def _size(checkpoint: Checkpoint) -> int:
-    """Bytes of its tensors."""
-    return sum(tensor.nbytes for tensor in (*checkpoint.weights.values(), *checkpoint.optimiser.values()))

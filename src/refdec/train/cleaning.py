@@ -51,9 +51,6 @@ class Counts:
         sums = {name: getattr(self, name) + getattr(other, name) for name in names}
         return Counts(**sums | {"first_bad": sums["first_bad"][:FIRST_BAD]})
 
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
-
 
 def clean_document(text: str, least: int = 1) -> str | None:
     """A text in NFC, without control characters, with single spaces; None where fewer than `least` characters remain.
@@ -192,9 +189,6 @@ def _strings(value: Any) -> Iterator[str]:
         yield value
         if "\n" in value:
             yield from value.split("\n")
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _strings(item)
-    elif isinstance(value, list):
-        for item in value:
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
             yield from _strings(item)

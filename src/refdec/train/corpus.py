@@ -11,7 +11,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import ClassVar
 
@@ -53,11 +53,8 @@ class Chunk:
     first_bad: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """A row that is not a document, and why."""
-
-    what: str
+Item = tuple[str, str]
+"""A document, or nothing and why a row is none."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +83,8 @@ class Corpus:
         for place in places:
             inside = list(_files(place)) if place.is_dir() else [place]
             if not inside:
-                raise InputError(f"There are no text files in {place}. Their names end in {_endings()}.")
+                endings = f"{', '.join(formats.BY_ENDING)}, compressed also in {', '.join(PACKED)}"
+                raise InputError(f"There are no text files in {place}. Their names end in {endings}.")
             for path in inside:
                 if not path.is_file():
                     raise InputError(f"There is no file {path}.")
@@ -153,12 +151,12 @@ class Corpus:
         texts: list[str] = []
         troubles: list[str] = []
         size = 0
-        for item in chain.from_iterable(map(self._rows, paths)):
-            if isinstance(item, Trouble):
-                troubles.append(item.what)
+        for text, trouble in chain.from_iterable(map(self._rows, paths)):
+            if trouble:
+                troubles.append(trouble)
             else:
-                texts.append(item)
-                size += len(item)
+                texts.append(text)
+                size += len(text)
             if size >= CHUNK or len(texts) + len(troubles) >= CHUNK:
                 yield Chunk(texts, len(troubles), tuple(troubles[:FIRST_BAD]))
                 texts, troubles, size = [], [], 0
@@ -166,8 +164,8 @@ class Corpus:
             yield Chunk(texts, len(troubles), tuple(troubles[:FIRST_BAD]))
 
     def _learned(self, path: Path) -> Iterator[str]:
-        for item in self._rows(path):
-            text = "" if isinstance(item, Trouble) else self.prepare(item)[0]
+        for document, _ in self._rows(path):
+            text, _ = self.prepare(document)
             if text and not self.is_held_out(digests_of([text.encode()]))[0]:
                 yield text
 
@@ -176,19 +174,19 @@ class Corpus:
             return clean_document(text, self.settings.least_characters) or ""
         return text if text.strip() else ""
 
-    def _rows(self, path: Path) -> Iterator[str | Trouble]:
+    def _rows(self, path: Path) -> Iterator[Item]:
         kind = formats.format_of(path, None)
         rows = formats.read(path, kind)
         return _paragraphs(path, rows) if kind == "text" else self._cells(path, rows)
 
-    def _cells(self, path: Path, rows: Iterator[Row]) -> Iterator[str | Trouble]:
+    def _cells(self, path: Path, rows: Iterator[Row]) -> Iterator[Item]:
         is_first = True
         for row in rows:
             value = row.fields.get(self.column)
             if row.error:
                 yield _trouble(path, row, row.error)
             elif isinstance(value, str):
-                yield value
+                yield value, ""
             elif self.column in row.fields:
                 if value is not None:
                     yield _trouble(path, row, f'Its "{self.column}" is not text.')
@@ -204,17 +202,10 @@ class Corpus:
 
 def in_turn(lanes: Sequence[Iterator[Chunk]]) -> Iterator[Chunk]:
     """A chunk of each lane in turn, until all have ended."""
-    running = list(lanes)
-    while running:
-        for lane in list(running):
-            chunk = next(lane, None)
-            if chunk is None:
-                running.remove(lane)
-            else:
-                yield chunk
+    return filter(None, chain.from_iterable(zip_longest(*lanes)))
 
 
-def _paragraphs(path: Path, rows: Iterator[Row]) -> Iterator[str | Trouble]:
+def _paragraphs(path: Path, rows: Iterator[Row]) -> Iterator[Item]:
     """Join lines up to the next blank one."""
     lines: list[str] = []
     size = 0
@@ -225,38 +216,26 @@ def _paragraphs(path: Path, rows: Iterator[Row]) -> Iterator[str | Trouble]:
         line: str = row.fields["text"]
         is_blank = not line or line.isspace()
         if lines and (is_blank or size >= LONGEST):
-            yield "\n".join(lines)
+            yield "\n".join(lines), ""
             lines, size = [], 0
         if not is_blank:
             lines.append(line)
             size += len(line) + 1
     if lines:
-        yield "\n".join(lines)
+        yield "\n".join(lines), ""
 
 
-def _trouble(path: Path, row: Row, what: str) -> Trouble:
-    return Trouble(f"{path}, line {row.line:,}: {what}")
+def _trouble(path: Path, row: Row, what: str) -> Item:
+    return "", f"{path}, line {row.line:,}: {what}"
 
 
 def _files(folder: Path) -> Iterator[Path]:
     for home, folders, names in os.walk(folder, onerror=_refuse):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
-            if not name.startswith(".") and _is_known(name):
+            if not name.startswith(".") and formats.ending_of(Path(name)) in formats.BY_ENDING:
                 yield Path(home, name)
-
-
-def _is_known(name: str) -> bool:
-    """Whether a file's name ends like that of a readable format."""
-    plain = name.lower()
-    for ending in PACKED:
-        plain = plain.removesuffix(ending)
-    return plain.endswith(tuple(chain.from_iterable(formats.ENDINGS.values())))
 
 
 def _refuse(error: OSError) -> None:
     raise InputError(f"{error.filename} cannot be read ({error.strerror}).") from error
-
-
-def _endings() -> str:
-    return f"{', '.join(chain.from_iterable(formats.ENDINGS.values()))}, compressed also in {', '.join(PACKED)}"

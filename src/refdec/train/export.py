@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from refdec.errors import InputError, ModelError
+from refdec.files.whole import whole_directory, writing
 from refdec.lm.direction import Direction
 from refdec.lm.engine import start_token
 from refdec.lm.linear import Stored, quantise
@@ -27,7 +29,6 @@ from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, rea
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
 from refdec.train.model import Llama, Shape
-from refdec.train.whole_directory import whole_directory
 
 CARD = "README.md"
 TOKENIZER = "tokenizer.json"
@@ -83,7 +84,7 @@ def export_models(
         raise ModelError(f"The tokenizer has no entry {shape.start}, which the models read before a document.")
     target = Path(os.path.realpath(folder))
     new, old = (target.with_name(f".{target.name}-{os.getpid()}.{end}") for end in ("part", "old"))
-    with whole_directory(target, new, old) as home:
+    with writing(target, (SafetensorError,)), whole_directory(target, new, old) as home:
         (home / TOKENIZER).write_text(tokenizer.to_str(pretty=True), encoding="utf-8")
         for direction, weights in models.items():
             place = home if len(models) == 1 else home / direction.value
@@ -180,28 +181,24 @@ def int8_loss(
     Computed in float32, so that nothing else is rounded; a CPU that also multiplies in int8 loses a little more.
     """
     losses = []
-    for state in (weights, {name: _as_stored(tensor) for name, tensor in weights.items()}):
+    stored = {name: Stored(item).quantised().float() if item.ndim == 2 else item for name, item in weights.items()}
+    for state in (weights, stored):
         model = Llama(shape, documents=documents).to(device)
         model.load_state_dict(state)
         losses.append(model.mean_loss(windows, rows))
     return Int8Loss(*losses)
 
 
-def _as_stored(tensor: Tensor) -> Tensor:
-    return Stored(*quantise(tensor.float())).float() if tensor.ndim == 2 else tensor
-
-
 def _check(weights: Mapping[str, Tensor], shape: Shape, what: str) -> None:
     """Refuse weights that are not exactly those of this shape, or not all finite."""
-    expected = LlamaShape.of(shape.config())
-    assert expected is not None
-    wrong = expected.lacking({name: tuple(tensor.shape) for name, tensor in weights.items()})
+    sizes = shape.sizes
+    wrong = [name for name, size in sizes.items() if name not in weights or weights[name].shape != size]
     if wrong:
         raise ModelError(
             f"{what} are not those of a model of this shape ({len(wrong)} tensors are missing or of another size, "
             f"such as {wrong[0]})."
         )
-    extra = sorted(weights.keys() - set(expected.lacking({})))
+    extra = sorted(weights.keys() - sizes.keys())
     if extra:
         raise ModelError(f"{what} hold tensors that a model of this shape does not have, such as {extra[0]}.")
     broken = next((name for name, tensor in weights.items() if not bool(tensor.isfinite().all())), None)

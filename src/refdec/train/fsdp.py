@@ -13,7 +13,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import FSDPModule, fully_shard
-from torch.distributed.tensor import DTensor
+from torch.distributed.tensor import DTensor, distribute_tensor
 
 PARAMETERS = 200_000_000
 """Parameters above which a model is sharded rather than copied to every process."""
@@ -53,11 +53,7 @@ def share_of(tensor: torch.Tensor, like: torch.Tensor | None) -> torch.Tensor:
     """The rows of a tensor that this process holds, if `like` is sharded; else all of it."""
     if not isinstance(like, DTensor):
         return tensor
-    mesh = like.device_mesh
-    rows = torch.split(tensor, shares(len(tensor), mesh.size()))[mesh.get_local_rank()]
-    local = rows.to(like.device, copy=True).contiguous()
-    shape, stride = tensor.shape, tensor.contiguous().stride()
-    return DTensor.from_local(local, mesh, like.placements, run_check=False, shape=shape, stride=stride)
+    return distribute_tensor(tensor.to(like.device), like.device_mesh, like.placements, src_data_rank=None)
 
 
 def local_parts(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:

@@ -6,6 +6,8 @@ import gc
 import os
 import re
 import shutil
+import tomllib
+from pathlib import Path
 
 import torch
 
@@ -17,17 +19,8 @@ COMPILED_MINUTES, COMPILED_TOKENS = 2.0, 1 << 20
 COMPILERS = {"cpu": ("CXX", "g++"), "cuda": ("CC", "gcc", "clang")}
 """The compiler that torch calls for a device: named by an environment variable, or the first of these."""
 
-PEAKS = {
-    "H200": 989e12,
-    "H100": 989e12,
-    "A100": 312e12,
-    "L40S": 362e12,
-    "L40": 181e12,
-    "L4": 121e12,
-    "4090": 165e12,
-    "3090": 71e12,
-}
-"""Dense bfloat16 operations per second with float32 sums, by NVIDIA's data sheets, without slower variants."""
+PEAKS: dict[str, float] = tomllib.loads(Path(__file__).with_name("peaks.toml").read_text(encoding="utf-8"))
+"""Dense bfloat16 operations per second of GPUs, by a word of their names."""
 
 
 def peak(device: torch.device) -> float | None:

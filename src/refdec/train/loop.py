@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
@@ -107,7 +108,8 @@ class Trainer:
         `compiled`: see `pays_to_compile`. `sharded`: each of several processes holds a share of the model (FSDP)
         rather than all of it (DDP), see `pays_to_shard`; checkpoints and results are the same.
         """
-        self.recipe, self._windows, self._home, self._processes = recipe, windows, home, processes
+        self.recipe, self._home, self._processes = recipe, home, processes
+        self._rows_at = lru_cache(maxsize=1)(windows.at)
         self.device = processes.device
         self._initial = None if initial is None else initial[1]
         self.shape = recipe.shape if initial is None else initial[0]
@@ -216,13 +218,12 @@ class Trainer:
 
     def _begin(self) -> None:
         """Set everything to its state before the first step."""
-        if self._initial is None:
-            model = Llama(self.shape) if self._sharded else self.model
+        weights = self._initial
+        if weights is None:
+            model = Llama(self.shape)
             model.initialise(torch.Generator().manual_seed(self.recipe.seed))
-            if self._sharded:
-                self._load(model.state_dict())
-        else:
-            self._load(self._initial)
+            weights = model.state_dict()
+        self._load(weights)
         self.optimiser = Optimiser(self.model, self.recipe, bfloat16=is_quick_at_bfloat16(self.device))
         self.state, self._watchdog = State(), Watchdog()
         self._clear()
@@ -233,7 +234,6 @@ class Trainer:
         self.model.load_state_dict({name: share_of(tensor, current.get(name)) for name, tensor in weights.items()})
 
     def _clear(self) -> None:
-        self._ahead: tuple[tuple[int, int], torch.Tensor] | None = None
         self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
         self._smooth = math.nan
 
@@ -281,7 +281,7 @@ class Trainer:
 
     def _warm_up(self) -> None:
         """Compile before the clock starts."""
-        rows = self._windows.at(0)[: self._at_once].to(self.device)
+        rows = self._rows_at(self.state.step, self.state.skipped)[: self._at_once].to(self.device)
         with self._precision():
             self._objective(rows).backward()
         self.model.zero_grad(set_to_none=True)
@@ -303,7 +303,7 @@ class Trainer:
         self.state.step += 1
         self.state.tokens += self.recipe.batch_tokens
         loss = self._processes.mean(total)
-        self._ahead = (self._place, self._windows.at(*self._place))  # while the device computes
+        self._rows_at(self.state.step, self.state.skipped)  # those of the next step, while the device computes
         return loss
 
     def _shared(self, last: bool) -> AbstractContextManager[None]:
@@ -314,15 +314,9 @@ class Trainer:
             return self._objective.no_sync()  # type: ignore[no-any-return]
         return nullcontext()
 
-    @property
-    def _place(self) -> tuple[int, int]:
-        return self.state.step, self.state.skipped
-
     def _read(self) -> torch.Tensor:
         """The windows of this step on the device."""
-        place, rows = self._ahead or (self._place, None)
-        if rows is None or place != self._place:
-            rows = self._windows.at(*self._place)
+        rows = self._rows_at(self.state.step, self.state.skipped)
         return rows.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else rows
 
     def _note(self, loss: torch.Tensor) -> str:

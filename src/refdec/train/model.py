@@ -7,6 +7,7 @@ keep theirs. Ids are in reading order. Knows nothing of text, files, optimisers 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -89,13 +90,19 @@ class Shape:
             "bos_token_id": self.start,
             "eos_token_id": self.start,
         }
-        return sizes if self._attended == self.width else sizes | {"head_dim": self.head_size}
+        return sizes if self.heads * self.head_size == self.width else sizes | {"head_dim": self.head_size}
+
+    @property
+    def sizes(self) -> dict[str, tuple[int, ...]]:
+        """The size of every weight, by its name."""
+        shape = LlamaShape.of(self.config())
+        assert shape is not None
+        return shape.sizes
 
     @property
     def parameters(self) -> int:
         """Trained numbers; tied embeddings count once."""
-        tables = 1 if self.tied else 2
-        return self._body + tables * self.vocabulary * self.width + self._vectors
+        return sum(map(math.prod, self.sizes.values()))
 
     def flops_per_token(self, length: int) -> float:
         """Operations per token in training, forward and backward.
@@ -104,33 +111,16 @@ class Shape:
         not counted. Attention is causal: a token is compared with half of the sequence on average, twice (scores,
         mixing), at six per number of a head. Work that is repeated to save memory is not counted.
         """
-        return 6 * (self._body + self.vocabulary * self.width) + 12 * self.layers * self._attended * length / 2
+        matrices = sum(math.prod(size) for size in self.sizes.values() if len(size) == 2)
+        looked_up = 0 if self.tied else self.vocabulary * self.width
+        return 6 * (matrices - looked_up) + 12 * self.layers * self.heads * self.head_size * length / 2
 
     def bytes_on_disk(self, int8: bool) -> int:
         """The size of an exported model, without the header (some ten thousand bytes)."""
         if not int8:
             return 2 * self.parameters
-        rows = self.layers * (self._attended + 2 * self._keys + 2 * self.width + 2 * self.inner)
-        rows += self.vocabulary * (1 if self.tied else 2)
-        return self.parameters - self._vectors + 4 * (rows + self._vectors)
-
-    @property
-    def _attended(self) -> int:
-        return self.heads * self.head_size
-
-    @property
-    def _keys(self) -> int:
-        return self.kv_heads * self.head_size
-
-    @property
-    def _body(self) -> int:
-        """Entries of the matrices of all layers."""
-        return self.layers * self.width * (2 * self._attended + 2 * self._keys + 3 * self.inner)
-
-    @property
-    def _vectors(self) -> int:
-        """Entries of the norms."""
-        return (2 * self.layers + 1) * self.width
+        sizes = self.sizes.values()
+        return sum(math.prod(size) + 4 * size[0] if len(size) == 2 else 4 * size[0] for size in sizes)
 
 
 class _Weight(nn.Module):

@@ -8,7 +8,7 @@ orthogonalises some whole ones for all.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import torch
@@ -30,9 +30,7 @@ class Muon(torch.optim.Muon):
         self._bfloat16 = bfloat16
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        if closure is not None:
-            raise ValueError("This optimiser takes no closure.")
+    def step(self) -> None:  # type: ignore[override]
         for group in self.param_groups:
             by_shape: dict[torch.Size, list[tuple[torch.Tensor, torch.Tensor]]] = {}
             for matrix in group["params"]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -130,30 +129,41 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
     token_files = TokenFiles.open(plan.work / "tokens")
     recipe = plan.recipe.replace(vocabulary=max(token_files.vocabulary, 257))
     initial = _initial(plan, recipe, token_files.separator)
+    shape = initial[plan.directions[0]][0]
+    flops = shape.flops_per_token(recipe.positions)
     compiled = _compiles(plan, processes, watcher)
+    sharded = pays_to_shard(shape.parameters, processes.world) if plan.sharded is None else plan.sharded
     results: dict[Direction, TrainingResult] = {}
     weights: dict[Direction, Any] = {}
-    for direction in plan.directions:
 
-        def tell(words: str, name: str = direction.value) -> None:
+    def train(direction: Direction) -> None:
+        name = direction.value
+
+        def tell(words: str) -> None:
             watcher.tell(f"{name}: {words}")
 
-        watcher.stage(f"{direction.value}: getting ready")
-        trainer = _trainer(plan, recipe, token_files, direction, initial[direction], processes, compiled)
+        def watch(report: StepReport) -> None:
+            watcher.trained(direction, report, token_files.bits(report.loss), report.tokens_per_second * flops)
+
+        watcher.stage(f"{name}: getting ready")
+        stream, rank, world = token_files.train, processes.rank, processes.world
+        windows = StreamWindows(stream, direction, recipe.positions, recipe.sequences, recipe.seed, rank, world)
+        trainer = Trainer(recipe, windows, plan.work / name, processes, initial[direction], compiled, sharded)
         before = None
         if plan.begin_from is not None:
             before = token_files.bits(held_out_loss(trainer, token_files, direction))
-        _train(plan, trainer, token_files, direction, watcher, tell)
-        watcher.stage(f"{direction.value}: measuring")
+        trainer.run(plan.budget, watch, tell, advise=direction is plan.directions[0])  # advice holds for the whole run
+        watcher.stage(f"{name}: measuring")
         weights[direction] = trainer.weights()
         result = measure(trainer, weights[direction], token_files, tokenizer, direction, before, int8=plan.int8)
         results[direction] = result
-        shape = trainer.shape
         tell(f"{result} of held-out text. A sample: {result.sample}")
         for warning in warnings(trainer, result, token_files, direction):
             tell(warning)
-        del trainer  # the next one needs its memory
-        free_memory(processes.device)
+
+    for direction in plan.directions:
+        train(direction)
+        free_memory(processes.device)  # of its trainer, for the next one
 
     def export() -> None:
         watcher.stage("writing the files")
@@ -289,35 +299,3 @@ def _compiles(plan: Plan, processes: Processes, watcher: Watcher) -> bool:
     name = COMPILERS[processes.device.type][1]
     watcher.tell(f"no C compiler was found, so the model is not compiled and trains more slowly. Install {name}.")
     return False
-
-
-def _trainer(
-    plan: Plan,
-    recipe: Recipe,
-    token_files: TokenFiles,
-    direction: Direction,
-    initial: Initial,
-    processes: Processes,
-    compiled: bool,
-) -> Trainer:
-    windows = StreamWindows(
-        token_files.train, direction, recipe.positions, recipe.sequences, recipe.seed, processes.rank, processes.world
-    )
-    sharded = pays_to_shard(initial[0].parameters, processes.world) if plan.sharded is None else plan.sharded
-    return Trainer(recipe, windows, plan.work / direction.value, processes, initial, compiled, sharded)
-
-
-def _train(
-    plan: Plan,
-    trainer: Trainer,
-    token_files: TokenFiles,
-    direction: Direction,
-    watcher: Watcher,
-    tell: Callable[[str], None],
-) -> None:
-    flops = trainer.shape.flops_per_token(trainer.recipe.positions)
-
-    def watch(report: StepReport) -> None:
-        watcher.trained(direction, report, token_files.bits(report.loss), report.tokens_per_second * flops)
-
-    trainer.run(plan.budget, watch, tell, advise=direction is plan.directions[0])  # advice holds for the whole run

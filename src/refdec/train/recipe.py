@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from refdec.errors import SettingsError
@@ -52,14 +54,7 @@ class Recipe(Settings):
     def shape(self) -> Shape:
         from refdec.train.model import Shape  # imports torch, which a help text need not wait for
 
-        return Shape(
-            layers=self.layers,
-            width=self.width,
-            heads=self.heads,
-            inner=self.inner,
-            vocabulary=self.vocabulary,
-            positions=self.positions,
-        )
+        return Shape(**{name: getattr(self, name) for name in (*SHAPE, "vocabulary", "positions")})
 
     @property
     def sequences(self) -> int:
@@ -99,17 +94,10 @@ SHAPE = ("layers", "width", "heads", "inner")
 """Settings that --from decides."""
 
 SIZES: dict[str, Recipe] = {
-    "5m": Recipe(vocabulary=8_192, layers=4, width=256, heads=4, inner=704, positions=256, batch_tokens=4_096),
-    "15m": Recipe(vocabulary=8_192, layers=8, width=352, heads=8, inner=960, positions=512, batch_tokens=16_384),
-    "47m": Recipe(),
-    "125m": Recipe(
-        vocabulary=32_768, layers=12, width=832, heads=13, inner=2_240, positions=1_024, batch_tokens=262_144
-    ),
-    "350m": Recipe(
-        vocabulary=32_768, layers=24, width=1_024, heads=16, inner=2_816, positions=1_024, batch_tokens=524_288
-    ),
+    name: Recipe(**changes)
+    for name, changes in tomllib.loads(Path(__file__).with_name("sizes.toml").read_text(encoding="utf-8")).items()
 }
-"""Named by their parameters. `5m` and `15m` are for a laptop, `47m` is the embedded pair, the others need a GPU."""
+"""Named by their parameters, see sizes.toml."""
 
 
 def size(name: str) -> Recipe:

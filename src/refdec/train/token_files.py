@@ -18,7 +18,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from multiprocessing import resource_tracker
 from pathlib import Path
@@ -28,8 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from refdec.errors import InputError, RefdecError, SettingsError
+from refdec.files.growing import GrowingFile
 from refdec.files.lock import locked
-from refdec.files.whole import write_whole
+from refdec.files.whole import write_whole, writing
 from refdec.lm.tokens import Tokens
 from refdec.train.cleaning import Counts, Digests, Seen, digests_of
 from refdec.train.corpus import Chunk, Corpus, in_turn
@@ -151,20 +152,14 @@ def write_token_files(
         with closing(_encoded(encoder, workers)) as encoded:
             counts = _write(corpus, encoded, streams, step)
         _check(corpus, streams, counts)
-        index = {
-            "format": FORMAT,
-            "version": VERSION,
-            "dtype": dtype,
-            "vocabulary": tokens.vocabulary,
-            "separator": tokens.start,
-            "tokenizer": tokens.fingerprint,
-            "made_from": corpus.digest,
-            "train_part": vars(streams[0].part),
-            "held_out_part": vars(streams[1].part),
-            "counts": counts.to_dict(),
-        }
+        files = TokenFiles(
+            folder, dtype, tokens.vocabulary, tokens.start, tokens.fingerprint, corpus.digest,
+            train_part=streams[0].part, held_out_part=streams[1].part, counts=counts,
+        )  # fmt: skip
+        index = {"format": FORMAT, "version": VERSION, **asdict(files)}
+        del index["folder"]
         for stream in streams:
-            stream.finish()
+            stream.close()
         write_whole(folder / INDEX, json.dumps(index, ensure_ascii=False, indent=1) + "\n")
     return TokenFiles.open(folder)
 
@@ -183,7 +178,7 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Encoder:
-    """Turns chunks of text into ids; every process has one."""
+    """Turns chunks of text into ids; every process that tokenises has one."""
 
     corpus: Corpus
     definition: str  # of the tokenizer
@@ -216,51 +211,47 @@ class Encoder:
         )
 
 
-class Stream:
+@dataclass(frozen=True)
+class Reader:
+    """Gives the chunks of some files one by one, then None; a process that reads has one."""
+
+    corpus: Corpus
+    paths: tuple[Path, ...]
+
+    @cached_property
+    def _chunks(self) -> Iterator[Chunk]:
+        return self.corpus.read(self.paths)
+
+    def __call__(self) -> Chunk | None:
+        return next(self._chunks, None)
+
+
+class Stream(GrowingFile):
     """A file of ids that is being written."""
 
     def __init__(self, path: Path) -> None:
+        super().__init__(path, lock=False)
         self.part = Part(0, 0, 0)
-        self._path = path
-        with self._refusing():
-            self._file = path.open("wb")
 
-    def add(self, ids: TokenArray, documents: int, size: int) -> None:
-        with self._refusing():
-            self._file.write(ids.data)
+    def write(self, ids: TokenArray, documents: int, size: int) -> None:
+        self.add(ids.tobytes())
         self.part += Part(len(ids), documents, size)
 
-    def finish(self) -> None:
-        """Wait until all of it is on the disk."""
-        with self._refusing():
-            self._file.flush()
-            os.fsync(self._file.fileno())
-            self._file.close()
-
     def discard(self) -> None:
-        with suppress(OSError):
-            self._file.close()
-        self._path.unlink(missing_ok=True)
-
-    @contextmanager
-    def _refusing(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise InputError(f"{self._path} cannot be written ({error.strerror}).") from error
+        with suppress(InputError):
+            self.close()
+        self.path.unlink(missing_ok=True)
 
 
 @contextmanager
 def _emptied(folder: Path) -> Iterator[tuple[Stream, Stream]]:
     """Lock a folder and open two new files in it, which are removed if this fails."""
     with ExitStack() as opened:
-        try:
+        with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             opened.enter_context(locked(folder))
             for name in (INDEX, TRAIN, HELD_OUT):  # who has mapped the old ones keeps them
                 (folder / name).unlink(missing_ok=True)
-        except OSError as error:
-            raise InputError(f"{folder} cannot be written ({error.strerror}).") from error
         streams = (Stream(folder / TRAIN), Stream(folder / HELD_OUT))
         try:
             yield streams
@@ -280,7 +271,7 @@ def _write(
         chosen = corpus.is_held_out(chunk.digests)
         for stream, which in zip(streams, (kept & ~chosen, kept & chosen), strict=True):
             ids = chunk.ids if which.all() else chunk.ids[np.repeat(which, chunk.tokens)]
-            stream.add(ids, int(which.sum()), int(chunk.bytes[which].sum()))
+            stream.write(ids, int(which.sum()), int(chunk.bytes[which].sum()))
         counts += chunk.counts + Counts(
             kept=int(kept.sum()),
             duplicates=int((~kept).sum()),
@@ -312,52 +303,41 @@ def _encoded(encoder: Encoder, workers: int) -> Generator[Encoded, None, None]:
     if workers == 1:
         yield from map(encoder, encoder.corpus.chunks())
         return
-    context = multiprocessing.get_context("spawn")
     with ExitStack() as ending:
-        pool = ProcessPoolExecutor(workers, context, _begin, (encoder,))
-        ending.callback(pool.shutdown, cancel_futures=True)
-        lanes = [ending.enter_context(_reading(encoder.corpus, lane)) for lane in encoder.corpus.lanes]
+
+        def pool(processes: int, work: Callable[..., Any]) -> ProcessPoolExecutor:
+            made = ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), _begin, (work,))
+            ending.callback(made.shutdown, cancel_futures=True)
+            return made
+
+        encoders = pool(workers, encoder)
+        readers = [pool(1, Reader(encoder.corpus, paths)) for paths in encoder.corpus.lanes]
+        lanes = [_received(reader, _submit(reader)) for reader in readers]
         waiting: deque[Future[Encoded]] = deque()
         try:
             for chunk in in_turn(lanes):
-                with _deaf_children():  # the first chunk starts the pool
-                    waiting.append(pool.submit(_encode, chunk))
+                waiting.append(_submit(encoders, chunk))
                 if len(waiting) >= AHEAD * workers:
                     yield waiting.popleft().result()
             while waiting:
                 yield waiting.popleft().result()
         except BrokenProcessPool as error:
-            raise _ended() from error
+            raise RefdecError(
+                "A process that reads or tokenises ended unexpectedly; perhaps memory ran out. Use fewer workers; in a "
+                'script, call this under if __name__ == "__main__".'
+            ) from error
 
 
-@contextmanager
-def _reading(corpus: Corpus, paths: tuple[Path, ...]) -> Iterator[Iterator[Chunk]]:
-    """The chunks of some files, read by a process that is at most one chunk ahead."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_read, args=(corpus, paths, theirs), daemon=True)
-    with _deaf_children():
-        process.start()
-    theirs.close()
+def _received(reader: ProcessPoolExecutor, ahead: Future[Chunk | None]) -> Iterator[Chunk]:
+    """The chunks of a process that is at most one chunk ahead."""
+    while (chunk := ahead.result()) is not None:
+        ahead = _submit(reader)
+        yield chunk
 
-    def received() -> Iterator[Chunk]:
-        while True:
-            try:
-                item: Chunk | Exception | None = ours.recv()
-            except EOFError:
-                raise _ended() from None
-            if isinstance(item, Exception):
-                raise item
-            if item is None:
-                return
-            yield item
 
-    try:
-        yield received()
-    finally:
-        ours.close()
-        process.terminate()
-        process.join()
+def _submit(pool: ProcessPoolExecutor, *arguments: Any) -> Future[Any]:
+    with _deaf_children():  # the first call starts the processes
+        return pool.submit(_do, *arguments)
 
 
 @contextmanager
@@ -374,39 +354,18 @@ def _deaf_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _ended() -> RefdecError:
-    return RefdecError(
-        "A process that reads or tokenises ended unexpectedly; perhaps memory ran out. Use fewer workers; in a script, "
-        'call this under if __name__ == "__main__".'
-    )
+_work: Callable[..., Any]  # of this process
 
 
-def _read(corpus: Corpus, paths: tuple[Path, ...], to: Any) -> None:
-    """In a separate process: send chunks, then None or the error."""
-    _follow()
-    last: Exception | None = None
-    try:
-        for chunk in corpus.read(paths):
-            to.send(chunk)
-    except Exception as error:
-        last = error
-    with suppress(BrokenPipeError):  # the parent has stopped
-        to.send(last)
-
-
-_encoder: Encoder | None = None  # of this process
-
-
-def _begin(encoder: Encoder) -> None:
-    global _encoder
+def _begin(work: Callable[..., Any]) -> None:
+    global _work
     _follow()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # there is a process on every core already
-    _encoder = encoder
+    _work = work
 
 
-def _encode(chunk: Chunk) -> Encoded:
-    assert _encoder is not None
-    return _encoder(chunk)
+def _do(*arguments: Any) -> Any:
+    return _work(*arguments)
 
 
 def _follow() -> None:

@@ -108,7 +108,8 @@ class QuickEncoder:
         quick = [self._cuts_alike and PLAIN.fullmatch(text) is not None for text in texts]
         slow = iter(self._slowly([text for text, is_quick in zip(texts, quick, strict=True) if not is_quick]))
         words = self._words
-        words.forget()
+        if len(words) > MOST_KEPT:
+            words.clear()
         return [
             b"".join(map(words.__getitem__, WORD.findall(text))) if is_quick else next(slow)
             for text, is_quick in zip(texts, quick, strict=True)
@@ -130,10 +131,6 @@ class _Words(dict[str, bytes]):
         if len(word) <= LONGEST_KEPT:
             self[word] = ids
         return ids
-
-    def forget(self) -> None:
-        if len(self) > MOST_KEPT:
-            self.clear()
 
 
 def _empty() -> Tokenizer:
