@@ -100,20 +100,19 @@ def stand_in(bench: Bench) -> list[Section]:
 
 
 FIGURES = ("balanced_accuracy", "precision", "recall", "f1", "kappa", "auc")
+COLUMNS = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
 
 
 def _agreement(bench: Bench, pairs: dict[str, list[tuple[str, str]]]) -> ReportTable:
     lines = []
-    for name, limited in pairs.items():
-        limited = limited[: bench.limit]
+    for name, examples in pairs.items():
         for kind in ("nearest", "words", "random"):
-            lines.append(_row(f"{name} against {kind} non-pairs", pair_agreement(limited, kind)))
-    columns = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
+            lines.append(_row(f"{name} against {kind} non-pairs", pair_agreement(examples[: bench.limit], kind)))
     note = (
         "Consistency on pairs that people called duplicates, against the same questions with the duplicate of another: "
         "the nearest by embedding, the one with most words in common, or any. Thresholds were set on dev."
     )
-    return ReportTable("Stand-in: duplicates", columns, tuple(lines), note)
+    return ReportTable("Stand-in: duplicates", COLUMNS, tuple(lines), note)
 
 
 def _row(name: str, agreed: Agreement) -> ReportRow:
@@ -127,13 +126,12 @@ def _votes(bench: Bench) -> ReportTable:
     agreed = agreement(np.array([item.grade >= ACCEPTED for item in clear]), accepted, scores)
     _, every = consistency([(item.first, item.second) for item in votes], TWITTER)
     voted = vote_agreement([int(item.grade) for item in votes], every)
-    columns = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
     note = (
         f"Twitter: {len(clear):,} pairs with at least {ACCEPTED} or at most {REFUSED} of six votes. Fleiss' kappa of "
         f"the raters {voted.of_raters:.3f}, with the stand-in as one more {voted.with_stand_in:.3f}; kappa of the "
         f"stand-in with one rater {voted.with_raters:.3f}."
     )
-    return ReportTable("Stand-in: votes", columns, (_row("Twitter votes", agreed),), note)
+    return ReportTable("Stand-in: votes", COLUMNS, (_row("Twitter votes", agreed),), note)
 
 
 def _rates(bench: Bench, pairs: list[tuple[str, str]]) -> ReportTable:
