@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from refdec.evaluate.judging.metric import AnyMetric, Outputs, WholeMetric
-from refdec.evaluate.judging.statistics import Comparison, Draws, compare, draws, summary
+from refdec.evaluate.judging.statistics import Comparison, compare, summary
 from refdec.evaluate.reports.report import Cell, PlotPoint, ReportColumn, ReportRow, ReportTable
-from refdec.metrics.bootstrap import Numbers
+from refdec.metrics.bootstrap import Draws, Numbers, draws
 
 LEAST_ROWS = 20
 """Rows below which systems are not tested for a difference."""

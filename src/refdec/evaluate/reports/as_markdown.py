@@ -44,13 +44,11 @@ def _section(section: Section, pictures: str) -> list[str]:
 
 
 def _table(table: ReportTable) -> list[str]:
-    if not cells.has_intervals(table):
-        return [_values(table, apart=True), *_legend(table)]
-    if not _wide(table):
-        return [_values(table, apart=False), *_legend(table)]
+    shown = [_values(table, apart=_wide(table)), *_legend(table)]
+    if not (_wide(table) and cells.has_intervals(table)):
+        return shown
     return [
-        _values(table, apart=True),
-        *_legend(table),
+        *shown,
         f"<details>\n<summary>{escape_html(_one_line(f'Intervals of {table.title}'))}</summary>",
         _intervals(table),
         "</details>",
