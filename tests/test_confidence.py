@@ -11,26 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks import confidence as fitting
+from benchmarks.confidence import JUDGES, calibrate, consistency, cross_validated, fit, folds
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from refdec import Pair, Paraphrase, ParaphraseResult, ParaphraseSettings, Reflector
 from refdec.errors import InputError
-from refdec.evaluate.experiments import fit_confidence as fitting
-from refdec.evaluate.experiments.fit_confidence import (
-    JUDGES,
-    Judge,
-    JudgedCandidates,
-    assess,
-    auc,
-    calibrate,
-    consistency,
-    cross_validated,
-    fit,
-    gather,
-    precision_at,
-)
+from refdec.evaluate.judging.confidence import Judge, JudgedCandidates, assess, auc, gather, precision_at
 from refdec.tasks.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features, with_confidence
 from tests.conftest import TINY
 
@@ -165,7 +154,7 @@ def drawn(truth: Sequence[float], count: int) -> JudgedCandidates:
     random = np.random.default_rng(0)
     found = random.normal(size=(count, len(FEATURES)))
     kept = random.random(count) < 1 / (1 + np.exp(-(truth[0] + found @ np.array(truth[1:]))))
-    return JudgedCandidates(found, kept, np.ones(count), np.arange(count) % 10, np.zeros(count, dtype=np.int64))
+    return JudgedCandidates(found, kept, np.ones(count), np.arange(count))
 
 
 def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
@@ -174,7 +163,7 @@ def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
     fitted = fit(found)
     assert fitted.intercept == pytest.approx(truth[0], abs=0.1)
     assert fitted.coefficients == pytest.approx(np.array(truth[1:]), abs=0.1)
-    assert assess(found.kept, cross_validated(found)).error < 0.02
+    assert assess(found.kept, cross_validated(found, found.row % 10)).error < 0.02
 
 
 def test_a_feature_that_never_changes_counts_nothing() -> None:
@@ -251,12 +240,13 @@ def test_another_number_or_a_negation_is_not_consistent(monkeypatch: pytest.Monk
 
 def test_candidates_of_a_source_stay_together_and_copies_are_left_out() -> None:
     first, second = outputs(30), outputs(30, seed=1, signature=SIGNATURE.replace("24", "80"))
-    found = gather([first, second], SAYS_GOOD)
+    rows = [*first, *second]
+    found = gather(rows, SAYS_GOOD)
     assert found.features.shape == (240, len(FEATURES))
     assert found.place[:5].tolist() == [1, 2, 3, 4, 1]
-    folds = found.fold.reshape(2, 30, 4)
-    assert (folds == folds[0, :, :1]).all()  # also in another file
-    assert len(gather([first], SAYS_GOOD, most=2).kept) == 60
+    by_source = folds(found, rows).reshape(2, 30, 4)
+    assert (by_source == by_source[0, :, :1]).all()  # also in another file
+    assert len(gather(first, SAYS_GOOD, most=2).kept) == 60
 
 
 def test_the_order_of_files_changes_nothing() -> None:
@@ -275,7 +265,7 @@ def test_what_is_fitted_is_what_the_program_computes() -> None:
     rows = outputs(40)
     _, content, _ = calibrate({"one": rows}, SAYS_GOOD)
     stored = Calibration.of(content)
-    found = gather([rows], SAYS_GOOD)
+    found = gather(rows, SAYS_GOOD)
     assert [stored.confidence(row) for row in found.features] == pytest.approx(
         fit(found).confidences(found.features).tolist(), abs=1e-3
     )
@@ -302,12 +292,12 @@ def test_outputs_that_cannot_be_calibrated_are_refused() -> None:
     with pytest.raises(InputError, match="2 pairs of models"):
         calibrate({"one": outputs(3), "two": outputs(3, signature=SIGNATURE.replace("1234", "5678"))}, SAYS_GOOD)
     with pytest.raises(InputError, match="no signature of a paraphrase"):
-        gather([outputs(3, signature="pair:made-up:1234")], SAYS_GOOD)
+        gather(outputs(3, signature="pair:made-up:1234"), SAYS_GOOD)
     old = outputs(1)
     del old[0]["results"][0]["prior"]
     with pytest.raises(InputError, match=r"'0' has no 'prior'\. Generate it"):
-        gather([old], SAYS_GOOD)
+        gather(old, SAYS_GOOD)
     with pytest.raises(InputError, match="no candidate that is not a copy"):
-        gather([[]], SAYS_GOOD)
+        gather([], SAYS_GOOD)
     with pytest.raises(InputError, match="needs more sources"):
         calibrate({"one": outputs(1)}, SAYS_GOOD)

@@ -32,9 +32,10 @@ from transformers import (
 from refdec.errors import InputError, ModelError, SettingsError
 from refdec.evaluate.judging.metric import Metric, Outputs, WholeMetric
 from refdec.evaluate.judging.named_metrics import metric
-from refdec.evaluate.judging.statistics import draws, resampled, summary
+from refdec.evaluate.judging.statistics import resampled, summary
 from refdec.metrics import bertscore, bleurt, meteor, similarity
 from refdec.metrics.bleu import corpus_bleu
+from refdec.metrics.bootstrap import draws
 from refdec.metrics.diversity import distinct, self_bleu
 from refdec.metrics.novelty import corpus_novelty
 from refdec.metrics.rouge import rouge_rows

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from refdec.errors import InputError, SettingsError
+from refdec.errors import InputError
 from refdec.evaluate.experiments.outputs import OutputFile, matched, read_outputs
 from refdec.files import growing
 
@@ -305,16 +305,16 @@ PATH = Path("rows.jsonl")
 def test_rows_come_in_the_order_of_the_data() -> None:
     found = matched(rows_of(*reversed(IDS)), IDS, PATH)
     assert [item["id"] for item in found] == IDS
-    assert [item["id"] for item in matched(rows_of(*reversed(IDS)), IDS, PATH, limit=2)] == IDS[:2]
-    assert [item["id"] for item in matched(rows_of(*IDS[:4]), IDS, PATH, limit=4)] == IDS[:4]
-    assert [item["id"] for item in matched(rows_of(*IDS), tuple(IDS), PATH, limit=100)] == IDS
+    assert [item["id"] for item in matched(rows_of(*reversed(IDS)), IDS[:2], PATH, known=IDS)] == IDS[:2]
+    assert [item["id"] for item in matched(rows_of(*IDS[:4]), IDS[:4], PATH, known=IDS)] == IDS[:4]
+    assert [item["id"] for item in matched(rows_of(*IDS), tuple(IDS), PATH)] == IDS
 
 
 def test_an_unfinished_file_says_how_far_it_is() -> None:
     with pytest.raises(InputError, match=r"rows\.jsonl has outputs for the first 4 of 6 rows. Go on with the gener"):
         matched(rows_of(*IDS[:4]), tuple(IDS), PATH)
     with pytest.raises(InputError, match=r"for the first 4 of 5 rows.* or evaluate 4 rows only"):
-        matched(rows_of(*IDS[:4]), IDS, PATH, limit=5)
+        matched(rows_of(*IDS[:4]), IDS[:5], PATH, known=IDS)
 
 
 @pytest.mark.parametrize(
@@ -339,9 +339,3 @@ def test_a_part_of_the_data_is_matched_with_outputs_for_all_of_it() -> None:
     assert [item["id"] for item in matched(rows_of(*IDS), part, PATH, known=IDS)] == part
     with pytest.raises(InputError, match=r"1 of its 7 ids are not in the data \(x\)"):
         matched(rows_of(*IDS, "x"), part, PATH, known=IDS)
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_is_at_least_one_row(limit: int) -> None:
-    with pytest.raises(SettingsError, match="it must be 1 or more"):
-        matched(rows_of(*IDS), IDS, PATH, limit=limit)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.judging.metric import Metric, Outputs, WholeMetric
-from refdec.evaluate.judging.statistics import Figure, compare, draws, interval, resampled, summary
+from refdec.evaluate.judging.statistics import Figure, compare, resampled, summary
 from refdec.metrics import bootstrap
-from refdec.metrics.bootstrap import Numbers
+from refdec.metrics.bootstrap import Numbers, draws, interval
 
 
 def _lengths(outputs: Outputs) -> Numbers:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,10 +17,6 @@ from refdec.cli.progress import Progress
 from refdec.cli.tables import show_report
 from refdec.errors import SettingsError
 from refdec.settings import PRESETS, did_you_mean
-
-if TYPE_CHECKING:
-    from refdec.lm.pair import Pair
-    from refdec.tasks.reflector import Reflector
 
 
 @click.command("evaluate", short_help="Rerun the paper's experiments: tables, plots, a report.")
@@ -92,15 +88,13 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     if not (options["generate"] or options["report"]):
         raise SettingsError("With --no-generate and --no-report there is nothing to do. Leave one of them out.")
     data_folder(options["data"])
-    models = _LazyModels(options)
+    reflector = cache(partial(load_reflector, options))  # loaded when it is first needed
     with Progress(options["quiet"]) as progress:
         bench = Bench(
             data=options["data"],
-            runs=Runs(
-                options["out"], models.reflector if options["generate"] else None, progress.rows, options["unfinished"]
-            ),
-            device=models.device,
-            pair=models.pair,
+            runs=Runs(options["out"], reflector if options["generate"] else None, progress.rows, options["unfinished"]),
+            device=_device_kind(options["device"]),
+            pair=lambda: reflector().pair,
             notice=progress.tell,
             **{name: options[name] for name in ("preset", "systems", "metrics", "split", "limit", "resamples")},
         )
@@ -127,26 +121,8 @@ def _check_known(what: str, given: str | None, known: Iterable[str]) -> None:
         )
 
 
-class _LazyModels:
-    """The pair, loaded when it is first needed."""
+def _device_kind(named: str | None) -> str:
+    """What kind of device the models will have, known without loading them."""
+    import torch
 
-    def __init__(self, options: dict[str, Any]) -> None:
-        self._options = options
-
-    @property
-    def device(self) -> str:
-        """What kind of device it will be, known without loading it."""
-        import torch
-
-        named = self._options["device"]
-        return str(named).partition(":")[0] if named else "cuda" if torch.cuda.is_available() else "cpu"
-
-    def pair(self) -> Pair:
-        return self._loaded.pair
-
-    def reflector(self) -> Reflector:
-        return self._loaded
-
-    @cached_property
-    def _loaded(self) -> Reflector:
-        return load_reflector(self._options)
+    return named.partition(":")[0] if named else "cuda" if torch.cuda.is_available() else "cpu"

@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from refdec.errors import InputError, SettingsError
-from refdec.metrics.user_models import device, from_safetensors, loading, named_model
+from refdec.errors import SettingsError
+from refdec.metrics.user_models import best_scores, device, from_safetensors, loading, named_model
 
 TITLE = "BERTScore"
 MODEL = "REFDEC_BERTSCORE_MODEL"
@@ -39,11 +39,7 @@ MAXIMUM_TOKENS = 512
 
 def bert_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
     """F1 of each item with the best of its references."""
-    if not all(references):
-        raise InputError("BERTScore needs at least one reference for each text.")
-    pairs = [(text, other) for text, group in zip(candidates, references, strict=True) for other in group]
-    scores = iter([score for start in range(0, len(pairs), BATCH) for score in _f1(pairs[start : start + BATCH])])
-    return [100 * max(next(scores) for _ in group) for group in references]
+    return [100 * score for score in best_scores(TITLE, candidates, references, _f1, BATCH)]
 
 
 def bert_score_model() -> tuple[str, int | None]:

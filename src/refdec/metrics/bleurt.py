@@ -15,8 +15,8 @@ from typing import Any
 
 import torch
 
-from refdec.errors import InputError, ModelError
-from refdec.metrics.user_models import device, from_safetensors, loading, named_model
+from refdec.errors import ModelError
+from refdec.metrics.user_models import best_scores, device, from_safetensors, loading, named_model
 
 TITLE = "BLEURT"
 MODEL = "REFDEC_BLEURT_MODEL"
@@ -26,11 +26,7 @@ MAXIMUM_TOKENS = 512
 
 def bleurt_scores(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
     """The score of each item with the best of its references."""
-    if not all(references):
-        raise InputError("BLEURT needs at least one reference for each text.")
-    pairs = [(other, text) for text, group in zip(candidates, references, strict=True) for other in group]
-    scores = iter([score for start in range(0, len(pairs), BATCH) for score in _scores(pairs[start : start + BATCH])])
-    return [max(next(scores) for _ in group) for group in references]
+    return best_scores(TITLE, candidates, references, _scores, BATCH)
 
 
 def bleurt_model() -> str:
@@ -42,7 +38,7 @@ def bleurt_model() -> str:
 def _scores(pairs: Sequence[tuple[str, str]]) -> list[float]:
     model, tokenizer = _judge(bleurt_model())
     most = min(MAXIMUM_TOKENS, model.config.max_position_embeddings)
-    references, texts = [other for other, _ in pairs], [text for _, text in pairs]
+    texts, references = [text for text, _ in pairs], [other for _, other in pairs]
     batch = tokenizer(references, texts, padding=True, truncation=True, max_length=most, return_tensors="pt")
     return [float(value) for value in model(**batch.to(model.device)).logits[:, 0]]
 

@@ -6,14 +6,16 @@ Weights are read from safetensors only: a pickle can run any code.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from refdec.errors import ModelError
+from refdec.errors import InputError, ModelError
+
+ScorePairs = Callable[[Sequence[tuple[str, str]]], list[float]]
 
 
 def named_model(title: str, variable: str, example: str) -> str:
@@ -25,6 +27,17 @@ def named_model(title: str, variable: str, example: str) -> str:
             f"Set {variable} to its folder, or to its name on the Hugging Face hub, such as {example}."
         )
     return name
+
+
+def best_scores(
+    title: str, texts: Sequence[str], references: Sequence[Sequence[str]], score: ScorePairs, batch: int
+) -> list[float]:
+    """The score of each text with the best of its references; `score` gets batches of (text, reference)."""
+    if not all(references):
+        raise InputError(f"{title} needs at least one reference for each text.")
+    pairs = [(text, other) for text, group in zip(texts, references, strict=True) for other in group]
+    scores = iter([value for start in range(0, len(pairs), batch) for value in score(pairs[start : start + batch])])
+    return [max(next(scores) for _ in group) for group in references]
 
 
 @contextmanager

@@ -31,10 +31,9 @@ def contexts(bench: Bench) -> list[Section]:
         for count, by_id in outputs.items():
             part = rows.only(list(by_id))
             board = Scoreboard(bench.named(METRICS), len(part.items), bench.resamples)
-            board.add("", outputs_for(part, _at(list(by_id.values()), target)))
-            lines.append(
-                replace(board.row("", ranked=False), name=f"{count} contexts, {len(by_id):,} rows", group=label)
-            )
+            name = f"{count} contexts, {len(by_id):,} rows"
+            board.add(name, outputs_for(part, _at(list(by_id.values()), target)))
+            lines.append(board.row(name, ranked=False, group=label))
     columns = board.columns()
     note = f"Settings of the paper but for the number of contexts, 6 kept; {rows.place}, cutoffs from the same rows."
     shared_rows = rows.only(common(outputs, rows))
@@ -113,11 +112,11 @@ def cutoffs(bench: Bench) -> list[Section]:
         outputs = bench.runs.outputs(item, rows)
         part = rows.only(list(outputs))
         board = Scoreboard(bench.named(CUTOFFS_METRICS), len(part.items), bench.resamples)
-        for target in (0.0, *map(float, TARGETS)):
-            system_rows = list(outputs.values())
-            cutoff = cutoff_for(system_rows, target) if target else 0.0
-            board.add("", outputs_for(part, [best(row, cutoff) for row in system_rows]))
-            lines.append(replace(board.row("", ranked=False), name=f"{item.name}, cutoff {cutoff:.1f}"))
+        for target in (0.0, *TARGETS):
+            cutoff = cutoff_for(list(outputs.values()), target)
+            name = f"{item.name}, cutoff {cutoff:.1f}"
+            board.add(name, outputs_for(part, [best(row, cutoff) for row in outputs.values()]))
+            lines.append(board.row(name, ranked=False))
     return [ReportTable(f"Cutoffs on {rows.place}", board.columns(), tuple(lines), board.note())]
 
 
@@ -128,7 +127,4 @@ def _quoted_contexts(table: str) -> list[ReportRow]:
 
 def _at(rows: Sequence[OutputRow], target: float | None) -> list[str]:
     """RD Top for no target, else the best above the cutoff that gives the target."""
-    if target is None:
-        return [top(row) for row in rows]
-    cutoff = cutoff_for(rows, target) if target else 0.0
-    return [best(row, cutoff) for row in rows]
+    return [top(row) for row in rows] if target is None else [best(row, cutoff_for(rows, target)) for row in rows]

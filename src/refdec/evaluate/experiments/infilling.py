@@ -41,24 +41,28 @@ def anlg(bench: Bench) -> list[Section]:
         "repeats": _share("repeats", _repeats),
     }
     board = Scoreboard(metrics, len(rows.items), bench.resamples)
-    passes = {}
+    observations = tuple(gap.left + BETWEEN + gap.right for gap in rows.items)
+    passes = []
     for item in systems:
         system_rows = [outputs[item.name][key] for key in rows.ids]
-        references = _others(rows.items) if item.name == "reference" else _references(rows.items)
-        board.add(item.name, _outputs(rows.items, [_text(row) for row in system_rows], references))
+        # A reference is judged by the others; where it is the only one, by itself.
+        skipped = 1 if item.name == "reference" else 0
+        references = tuple(gap.references[skipped:] or gap.references for gap in rows.items)
+        board.add(item.name, Outputs(observations, tuple(map(_text, system_rows)), references))
         if isinstance(item, Reflective):
             bench.used(item, rows, system_rows)
             passing = [bool(row["results"]) and row["results"][0]["passes"] for row in system_rows]
-            passes[item.name] = f"{item.name} {100 * sum(passing) / len(passing):.1f} %"
+            passes.append(f"{item.name} {100 * sum(passing) / len(passing):.1f} %")
     measured_rows = tuple(board.row(item.name, not isinstance(item, GivenText)) for item in systems)
+    first, *others = [item.name for item in systems if not isinstance(item, GivenText)] or [""]
     note = board.note(
         "Copies: more than half of its word pairs occur in one of the observations. Repeats: a sentence said twice, or "
         "an observation said again. The reference is scored against the other references, where there are some. Both "
-        f"observations become more probable by the filling: {', '.join(passes.values()) or 'not known'}."
+        f"observations become more probable by the filling: {', '.join(passes) or 'not known'}."
     )
     return [
         ReportTable(f"aNLG: {rows.place}, {len(rows.items):,} gaps", board.columns(), measured_rows, note),
-        *_differences(board, [item.name for item in systems if not isinstance(item, GivenText)]),
+        *([board.comparison("aNLG: differences", [(first, other) for other in others])] if others else []),
         _quoted(),
         _examples(rows.items, board),
     ]
@@ -74,11 +78,6 @@ def _systems(bench: Bench, rows: Rows) -> list[System]:
     path = bench.folder / "anlg" / "outputs" / "GRF_supervised.jsonl"
     published = [str(path)] if rows.place == "anlg-test" and find_file(path) is not None else []
     return bench.chosen(InfillSettings, ("reference", "rd:paper", *published))
-
-
-def _differences(board: Scoreboard, names: Sequence[str]) -> list[Section]:
-    pairs = [(names[0], other) for other in names[1:]]
-    return [board.comparison("aNLG: differences", pairs)] if pairs else []
 
 
 def _quoted() -> ReportTable:
@@ -103,19 +102,6 @@ def _text(row: OutputRow) -> str:
     if "output" in row:
         return str(row["output"])
     return str(row["results"][0]["text"]) if row["results"] else ""
-
-
-def _outputs(gaps: Sequence[StoryGap], texts: Sequence[str], references: Sequence[tuple[str, ...]]) -> Outputs:
-    return Outputs(tuple(gap.left + BETWEEN + gap.right for gap in gaps), tuple(texts), tuple(references))
-
-
-def _references(gaps: Sequence[StoryGap]) -> list[tuple[str, ...]]:
-    return [gap.references for gap in gaps]
-
-
-def _others(gaps: Sequence[StoryGap]) -> list[tuple[str, ...]]:
-    """The references but the first, which is judged by them; where it is the only one, it itself."""
-    return [gap.references[1:] or gap.references for gap in gaps]
 
 
 def _share(name: str, holds: Callable[[str, str, str], bool]) -> Metric:

@@ -11,10 +11,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
-from refdec.errors import InputError, SettingsError
+from refdec.errors import InputError
 from refdec.evaluate.experiments.lines import Line, find_file, keyed, parse, read_content
 from refdec.files.growing import GrowingFile
 from refdec.files.packed import is_packed
@@ -74,16 +73,12 @@ class OutputFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _go_on(self) -> None:
         """Check the lines of an earlier run, and make the file end in a whole line."""
-        content = self._file.content()
-        torn = _torn(content)
-        whole = content[: len(content) - len(torn)]
+        whole, torn = _split_torn(self._file.content())
         for key, line in keyed(parse(self.path, whole), _id):
             self._check(line)
             self.done.add(key)
@@ -120,9 +115,7 @@ def read_outputs(path: Path) -> dict[str, OutputRow]:
     file = find_file(path)
     if file is None:
         raise InputError(f"There is no file {path}. Name a file of outputs, or generate them first.")
-    content = read_content(file)
-    torn = _torn(content)
-    whole = content[: len(content) - len(torn)]
+    whole, torn = _split_torn(read_content(file))
     rows = dict(keyed(parse(file, whole), _id))
     for line in rows.values():
         _check_form(line)
@@ -137,36 +130,26 @@ def read_outputs(path: Path) -> dict[str, OutputRow]:
     return {key: line.fields for key, line in rows.items()}
 
 
-def matched(
-    rows: dict[str, OutputRow],
-    ids: Iterable[str],
-    path: Path,
-    limit: int | None = None,
-    known: Iterable[str] | None = None,
-) -> list[OutputRow]:
-    """The rows of the data's ids, in their order; with a limit, of the first so many.
+def matched(rows: dict[str, OutputRow], ids: Sequence[str], path: Path, known: Iterable[str] = ()) -> list[OutputRow]:
+    """The rows of the data's ids, in their order.
 
     Refused where an id has no row, and where a row has an unknown id, so that nothing is scored against the wrong row.
     Where `ids` are only a part of the data, such as its isolated rows, `known` are all of them.
     """
-    if limit is not None and limit < 1:
-        raise SettingsError(f"The number of rows is {limit}; it must be 1 or more.")
-    everything = list(ids)
-    wanted = everything[:limit]
-    data = set(everything).union(known or ())
-    missing = [key for key in wanted if key not in rows]
+    data = {*ids, *known}
+    missing = [key for key in ids if key not in rows]
     unknown = [key for key in rows if key not in data]
     if not missing and not unknown:
-        return [rows[key] for key in wanted]
-    there = len(wanted) - len(missing)
-    if not unknown and there and wanted[there:] == missing:
+        return [rows[key] for key in ids]
+    there = len(ids) - len(missing)
+    if not unknown and there and list(ids[there:]) == missing:
         raise InputError(
-            f"{path} has outputs for the first {there:,} of {len(wanted):,} rows. Go on with the generation, or "
+            f"{path} has outputs for the first {there:,} of {len(ids):,} rows. Go on with the generation, or "
             f"evaluate {there:,} rows only."
         )
     faults = []
     if missing:
-        faults.append(f"{len(missing):,} of the {len(wanted):,} ids of the data are not in it ({_few(missing)})")
+        faults.append(f"{len(missing):,} of the {len(ids):,} ids of the data are not in it ({_few(missing)})")
     if unknown:
         faults.append(f"{len(unknown):,} of its {len(rows):,} ids are not in the data ({_few(unknown)})")
     raise InputError(f"{path} does not match the data: {'; '.join(faults)}. Give the data it was made from.")
@@ -207,19 +190,19 @@ def _refuse_mixture(lines: Sequence[Line]) -> None:
             raise line.wrong(f"the file mixes outputs of different settings: {_differences(first, second, places)}.")
 
 
-def _torn(content: bytes) -> bytes:
-    """The torn last line of a file, which refdec was writing when it was stopped; empty where the last line is whole.
+def _split_torn(content: bytes) -> tuple[bytes, bytes]:
+    """The whole lines of a file, and the torn last one that refdec was writing when it was stopped, or nothing.
 
     A line that lacks only its end is whole: no beginning of a JSON object is one.
     """
-    last = content[content.rfind(b"\n") + 1 :]
-    if not last.startswith(START) and not START.startswith(last):
-        return b""
-    try:
-        json.loads(last.decode())
-    except (ValueError, RecursionError):
-        return last
-    return b""
+    start = content.rfind(b"\n") + 1
+    last = content[start:]
+    if last.startswith(START) or START.startswith(last):
+        try:
+            json.loads(last.decode())
+        except (ValueError, RecursionError):
+            return content[:start], last
+    return content, b""
 
 
 def _differences(first: str, second: str, places: tuple[str, str]) -> str:

@@ -18,16 +18,7 @@ from refdec.evaluate.experiments.systems import GivenText, Reflective, Saved, Sy
 from refdec.evaluate.judging.metric import Outputs
 from refdec.evaluate.judging.stand_in import QUORA, TWITTER, Thresholds
 from refdec.evaluate.reports.quoted import SOURCE, quoted, quoted_rows
-from refdec.evaluate.reports.report import (
-    Examples,
-    Plot,
-    PlotPoint,
-    ReportColumn,
-    ReportRow,
-    ReportTable,
-    Section,
-    Series,
-)
+from refdec.evaluate.reports.report import Examples, Plot, PlotPoint, ReportColumn, ReportTable, Section, Series
 from refdec.settings import ParaphraseSettings
 
 METRICS = ("sari", "bleu", "meteor", "ter", "ibleu", "rouge1", "rouge2", "similarity", "all-three", "novelty")
@@ -91,22 +82,20 @@ def _compared(
             board.add(item.name, outputs_for(rows, [row["output"] for row in system_rows]))
             chosen[item.name] = [item.name]
             continue
-        other = system_rows if tuned is rows or tuned.place == rows.place else _tuning(bench, item, tuned)
+        other = system_rows if tuned.place == rows.place else _tuning(bench, item, tuned)
         chosen[item.name] = _choose(board, item.name, rows, system_rows, other, cutoffs)
         bench.used(item, rows, system_rows)
-    names = [name for group in chosen.values() for name in group]
     ranked = {name: not isinstance(item, GivenText) for item in systems for name in chosen[item.name]}
-    measured_rows = [board.row(name, ranked[name]) for name in names]
     sections: list[Section] = [
-        _table(board, f"{title}: {rows.place}", measured_rows, tables, cutoffs),
+        _table(board, f"{title}: {rows.place}", ranked, tables, cutoffs),
         *_pairs(board, title, systems, chosen),
         *_curves(board, title, systems, outputs, rows, tables),
-        examples(title, rows, board, names),
+        examples(title, rows, board, list(ranked)),
     ]
     if bench.metrics:
         return sections
     more = Scoreboard(bench.named(VERDICTS, thresholds), len(rows.items), bench.resamples, outputs=board.outputs)
-    sections.insert(1, _verdicts(more, title, names, ranked))
+    sections.insert(1, _verdicts(more, title, ranked))
     return sections
 
 
@@ -142,7 +131,7 @@ def _tuning(bench: Bench, item: System, tuned: Rows) -> list[OutputRow]:
 
 
 def _table(
-    board: Scoreboard, title: str, measured_rows: Sequence[ReportRow], tables: tuple[str, ...], cutoffs: list[str]
+    board: Scoreboard, title: str, ranked: dict[str, bool], tables: tuple[str, ...], cutoffs: list[str]
 ) -> ReportTable:
     paper_rows = quoted_rows(*tables)
     columns = list(board.columns())
@@ -153,18 +142,14 @@ def _table(
         f"no copy, as `refdec paraphrase` gives it. Cutoffs: {'; '.join(cutoffs) or 'none'}. All three: the stand-in "
         "for human judgement; Human: the paper's raters. Metrics of quoted rows may differ in detail from ours."
     )
+    measured_rows = [board.row(*item) for item in ranked.items()]
     return ReportTable(title, tuple(columns), (*measured_rows, *paper_rows), board.note(note))
 
 
-def _verdicts(board: Scoreboard, title: str, names: Sequence[str], ranked: dict[str, bool]) -> ReportTable:
+def _verdicts(board: Scoreboard, title: str, ranked: dict[str, bool]) -> ReportTable:
     note = "Quoted rows are the paper's raters; measured ones are the automatic stand-in, which is not the same."
-    measured_rows = [board.row(name, ranked[name]) for name in names]
-    return ReportTable(
-        f"{title}: the stand-in for human judgement",
-        board.columns(),
-        (*measured_rows, *quoted_rows(f"{title.lower()}-human")),
-        note,
-    )
+    rows = (*(board.row(*item) for item in ranked.items()), *quoted_rows(f"{title.lower()}-human"))
+    return ReportTable(f"{title}: the stand-in for human judgement", board.columns(), rows, note)
 
 
 def _pairs(board: Scoreboard, title: str, systems: Sequence[System], chosen: dict[str, list[str]]) -> list[Section]:
@@ -225,9 +210,8 @@ def _curves(
 
 def examples(title: str, rows: Rows, board: Scoreboard, names: Sequence[str]) -> Examples:
     shown = ["source", "reference", *(name for name in names if name not in ("source", "reference"))]
-    first = outputs_for(rows, [item.source for item in rows.items])
     texts = {
-        "source": first.texts,
+        "source": tuple(item.source for item in rows.items),
         "reference": tuple(item.references[0] for item in rows.items),
         **{name: outputs.texts for name, outputs in board.outputs.items()},
     }

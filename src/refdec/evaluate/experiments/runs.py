@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,16 +19,13 @@ from refdec.evaluate.experiments.data import Example, Graded, Segment, StoryGap
 from refdec.evaluate.experiments.outputs import OutputFile, OutputRow, matched, read_outputs
 from refdec.evaluate.experiments.systems import GivenText, Reflective, Saved, System
 from refdec.results import Score
-from refdec.settings import AnySettings, InfillSettings, ParaphraseSettings, ScoreSettings
+from refdec.settings import FingerprintSettings, InfillSettings, ParaphraseSettings, ScoreSettings
 from refdec.tasks.reflector import Reflector
 from refdec.tasks.signature import signature
 
 Make = Callable[[], Reflector]
 Tell = Callable[[str, int, int], None]
 """Gets the work at hand, how many rows are done, and of how many."""
-
-Step = Callable[[int, int], None]
-"""Gets how many rows are done, and of how many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,33 +61,33 @@ class Runs:
             return {str(item.id): {"output": _yardstick(system.name, item)} for item in rows.items}
         path = system.path if isinstance(system, Saved) else self.path(system, rows)
         if isinstance(system, Reflective) and self.make is not None:
-            self._generate(system, rows, path)
+            self._generate(self.make(), system, rows, path)
         saved = read_outputs(path)
         ids = [key for key in rows.ids if key in saved] if self.unfinished else rows.ids
         if not ids:
             raise InputError(f"{path} has outputs for none of these rows. Generate them first.")
         return dict(zip(ids, matched(saved, ids, path, known={*rows.ids, *rows.known}), strict=True))
 
-    def _generate(self, system: Reflective, rows: Rows, path: Path) -> None:
-        def step(done: int, total: int) -> None:
-            self.tell(f"{system.name} for {rows.place}", done, total)
-
-        assert self.make is not None
-        kind = type(rows.items[0])
-        if kind is Example:
-            _paraphrases(self.make(), rows.items, _settings(system, ParaphraseSettings), path, step)
-        elif kind is StoryGap:
-            _fillings(self.make(), rows.items, _settings(system, InfillSettings), path, step)
-        elif kind is Segment:
-            _translation_scores(self.make(), rows.items, _settings(system, ScoreSettings), path, step)
-        else:
-            assert kind is Graded
-            _pair_scores(self.make(), rows.items, _settings(system, ScoreSettings), path, step)
-
-
-def _settings(system: Reflective, kind: type[AnySettings]) -> AnySettings:
-    chosen = system.settings(kind)
-    return chosen.replace(resamples=0) if isinstance(chosen, ScoreSettings) else chosen  # intervals of single scores
+    def _generate(self, reflector: Reflector, system: Reflective, rows: Rows, path: Path) -> None:
+        """Rows for the items that the file does not have yet."""
+        kind, make_rows = MAKERS[type(rows.items[0])]
+        settings = system.settings(kind)
+        if isinstance(settings, ScoreSettings):
+            settings = settings.replace(resamples=0)  # intervals of single scores are not reported
+        mark = signature(settings.task, reflector.pair, settings)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with OutputFile(path, mark, rows.ids) as file:
+            todo = [item for item in rows.items if str(item.id) not in file.done]
+            if not todo:
+                return
+            work = f"{system.name} for {rows.place}"
+            self.tell(work, len(file.done), len(rows.items))
+            began = time.perf_counter()
+            for item, row in zip(todo, make_rows(reflector, todo, settings), strict=True):
+                now = time.perf_counter()
+                file.append({"id": str(item.id), **row, "signature": mark, "seconds": round(now - began, 3)})
+                began = now
+                self.tell(work, len(file.done), len(rows.items))
 
 
 def _yardstick(name: str, item: Any) -> str:
@@ -100,80 +97,53 @@ def _yardstick(name: str, item: Any) -> str:
 
 
 def _paraphrases(
-    reflector: Reflector, examples: Sequence[Example], settings: ParaphraseSettings, path: Path, step: Step
-) -> None:
+    reflector: Reflector, examples: Sequence[Example], settings: ParaphraseSettings
+) -> Iterator[OutputRow]:
     """Ranked paraphrases of every source; one that stands in several rows is paraphrased once."""
-
-    def rows(todo: Sequence[Example]) -> Iterator[OutputRow]:
-        sources = [example.source for example in todo]
-        results = reflector.paraphrase(iter(dict.fromkeys(sources)), settings)
-        left, results_by_source = Counter(sources), dict[str, OutputRow]()
-        for source in sources:
-            if source not in results_by_source:
-                results_by_source[source] = next(results).to_dict()
-            left[source] -= 1
-            yield results_by_source[source] if left[source] else results_by_source.pop(source)
-
-    _write(path, signature("paraphrase", reflector.pair, settings), examples, rows, step)
+    sources = [example.source for example in examples]
+    results = reflector.paraphrase(iter(dict.fromkeys(sources)), settings)
+    left, results_by_source = Counter(sources), dict[str, OutputRow]()
+    for source in sources:
+        if source not in results_by_source:
+            results_by_source[source] = next(results).to_dict()
+        left[source] -= 1
+        yield results_by_source[source] if left[source] else results_by_source.pop(source)
 
 
-def _fillings(reflector: Reflector, gaps: Sequence[StoryGap], settings: InfillSettings, path: Path, step: Step) -> None:
+def _fillings(reflector: Reflector, gaps: Sequence[StoryGap], settings: InfillSettings) -> Iterator[OutputRow]:
     """Ranked fillings of every gap."""
-
-    def rows(todo: Sequence[StoryGap]) -> Iterator[OutputRow]:
-        for result in reflector.infill_all(((gap.left, gap.right) for gap in todo), settings):
-            yield result.to_dict()
-
-    _write(path, signature("infill", reflector.pair, settings), gaps, rows, step)
+    for result in reflector.infill_all(((gap.left, gap.right) for gap in gaps), settings):
+        yield result.to_dict()
 
 
 def _translation_scores(
-    reflector: Reflector, segments: Sequence[Segment], settings: ScoreSettings, path: Path, step: Step
-) -> None:
+    reflector: Reflector, segments: Sequence[Segment], settings: ScoreSettings
+) -> Iterator[OutputRow]:
     """The Reflective Score of every judged translation, by system; equal translations are scored once."""
-
-    def rows(todo: Sequence[Segment]) -> Iterator[OutputRow]:
-        texts = [list(dict.fromkeys(segment.translations.values())) for segment in todo]
-        groups = ((segment.reference, different) for segment, different in zip(todo, texts, strict=True))
-        for segment, different, scores in zip(todo, texts, reflector.score_all(groups, settings), strict=True):
-            by_text = dict(zip(different, scores, strict=True))
-            yield {"scores": {system: _numbers(by_text[text]) for system, text in segment.translations.items()}}
-
-    _write(path, signature("score", reflector.pair, settings), segments, rows, step)
+    texts = [list(dict.fromkeys(segment.translations.values())) for segment in segments]
+    groups = ((segment.reference, different) for segment, different in zip(segments, texts, strict=True))
+    for segment, different, scores in zip(segments, texts, reflector.score_all(groups, settings), strict=True):
+        by_text = dict(zip(different, scores, strict=True))
+        yield {"scores": {system: _numbers(by_text[text]) for system, text in segment.translations.items()}}
 
 
-def _pair_scores(
-    reflector: Reflector, pairs: Sequence[Graded], settings: ScoreSettings, path: Path, step: Step
-) -> None:
+def _pair_scores(reflector: Reflector, pairs: Sequence[Graded], settings: ScoreSettings) -> Iterator[OutputRow]:
     """The Reflective Score of two sentences, each once as the reference of the other."""
-
-    def rows(todo: Sequence[Graded]) -> Iterator[OutputRow]:
-        groups = (group for item in todo for group in ((item.first, [item.second]), (item.second, [item.first])))
-        scored = reflector.score_all(groups, settings)
-        for _ in todo:
-            (forth,), (back,) = next(scored), next(scored)
-            yield {"scores": {"first": _numbers(forth), "second": _numbers(back)}}
-
-    _write(path, signature("score", reflector.pair, settings), pairs, rows, step)
+    groups = (group for item in pairs for group in ((item.first, [item.second]), (item.second, [item.first])))
+    scored = reflector.score_all(groups, settings)
+    for _ in pairs:
+        (forth,), (back,) = next(scored), next(scored)
+        yield {"scores": {"first": _numbers(forth), "second": _numbers(back)}}
 
 
 def _numbers(score: Score) -> dict[str, float]:
     return {name: round(getattr(score, name), 5) for name in ("score", "relative", "span", "fluency")}
 
 
-def _write(
-    path: Path, mark: str, items: Sequence[Any], rows: Callable[[Sequence[Any]], Iterable[OutputRow]], step: Step
-) -> None:
-    """Rows for the items that the file does not have yet."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with OutputFile(path, mark, [str(item.id) for item in items]) as file:
-        todo = [item for item in items if str(item.id) not in file.done]
-        if not todo:
-            return
-        step(len(file.done), len(items))
-        began = time.perf_counter()
-        for item, row in zip(todo, rows(todo), strict=True):
-            now = time.perf_counter()
-            file.append({"id": str(item.id), **row, "signature": mark, "seconds": round(now - began, 3)})
-            began = now
-            step(len(file.done), len(items))
+MAKERS: dict[Any, tuple[type[FingerprintSettings], Callable[[Reflector, Any, Any], Iterator[OutputRow]]]] = {
+    Example: (ParaphraseSettings, _paraphrases),
+    StoryGap: (InfillSettings, _fillings),
+    Segment: (ScoreSettings, _translation_scores),
+    Graded: (ScoreSettings, _pair_scores),
+}
+"""For each kind of row: the settings of its task, and what makes its outputs."""

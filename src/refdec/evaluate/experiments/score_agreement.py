@@ -46,12 +46,10 @@ def wmt18(bench: Bench) -> list[Section]:
         fewest = min(fewest, len(place.items))
         counts.append(f"{pair} {sum(map(len, judgements[CHRF])):,} pairs of {len(place.items):,} segments")
         for name, judged in judgements.items():
-            low, high = tau_interval(judged, bench.resamples)
-            mark = (
-                "" if name == CHRF else stars(tau_significance(judged, judgements[CHRF], bench.resamples), len(judged))
-            )
+            better = tau_significance(judged, judgements[CHRF], bench.resamples)
+            mark = "" if name == CHRF else stars(better, len(judged))
             value = kendall_like(pair for group in judged for pair in group)
-            rows.setdefault(name, {})[pair] = Cell(value, low, high, mark)
+            rows.setdefault(name, {})[pair] = Cell(value, *tau_interval(judged, bench.resamples), mark)
     bench.provenance["metric tau"] = "(concordant - discordant) / all, ties discordant, 95 % over segments, seed 0"
     bench.provenance["metric chrF"] = "sacrebleu, sentence level, beta 3"
     columns = tuple(ReportColumn(pair, pair, "higher", 3) for pair in pairs)
@@ -72,18 +70,15 @@ def stsb(bench: Bench) -> list[Section]:
         forms = _forms({key: outputs[key] for key in scored.ids})
         grades = [pair.grade for pair in scored.items if isinstance(pair, Graded)]
         for form, values in forms.items():
-            low, high = spearman_interval(values, grades, bench.resamples)
-            lines.append(ReportRow(f"{item.name}, {form}", {"spearman": Cell(spearman(values, grades), low, high)}))
+            cell = Cell(spearman(values, grades), *spearman_interval(values, grades, bench.resamples))
+            lines.append(ReportRow(f"{item.name}, {form}", {"spearman": cell}))
     bench.provenance["metric Spearman"] = "ties share ranks, 95 % over pairs, seed 0"
     note = (
         f"{len(scored.items):,} pairs of {place.place}. The scale of a score depends on its reference, so correlations "
         "are of the share of the way from an unrelated text to the reference."
     )
-    return [
-        ReportTable(
-            "STS-B: graded similarity", (ReportColumn("spearman", "Spearman", "higher", 3),), tuple(lines), note
-        )
-    ]
+    columns = (ReportColumn("spearman", "Spearman", "higher", 3),)
+    return [ReportTable("STS-B: graded similarity", columns, tuple(lines), note)]
 
 
 def wmt18_needs(bench: Bench) -> list[Need]:
@@ -110,23 +105,17 @@ def _parts(
     name: str, segments: Sequence[Segment], outputs: Mapping[str, OutputRow]
 ) -> dict[str, list[dict[str, float]]]:
     """The scores of each segment by system; where fluency is a part of them, both parts by themselves too."""
-    rows = [
-        {
-            system: (
-                _number(outputs, str(segment.id), system, "score"),
-                _number(outputs, str(segment.id), system, "fluency"),
-            )
-            for system in segment.translations
-        }
-        for segment in segments
+    scores, fluencies = (
+        [{system: _number(outputs, str(item.id), system, part) for system in item.translations} for item in segments]
+        for part in ("score", "fluency")
+    )
+    if not any(fluency for row in fluencies for fluency in row.values()):
+        return {name: scores}
+    contexts = [
+        {system: score - fluency[system] for system, score in row.items()}
+        for row, fluency in zip(scores, fluencies, strict=True)
     ]
-    parts = {name: [{system: score for system, (score, _) in row.items()} for row in rows]}
-    if any(fluency for row in rows for _, fluency in row.values()):
-        parts[f"{name}, contexts alone"] = [
-            {system: score - fluency for system, (score, fluency) in row.items()} for row in rows
-        ]
-        parts[f"{name}, fluency alone"] = [{system: fluency for system, (_, fluency) in row.items()} for row in rows]
-    return parts
+    return {name: scores, f"{name}, contexts alone": contexts, f"{name}, fluency alone": fluencies}
 
 
 def _number(outputs: Mapping[str, OutputRow], key: str, name: str, part: str) -> float:

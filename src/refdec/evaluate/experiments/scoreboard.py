@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from refdec.evaluate.judging.metric import AnyMetric, Outputs, WholeMetric
-from refdec.evaluate.judging.statistics import Comparison, Draws, compare, draws, summary
+from refdec.evaluate.judging.statistics import Comparison, compare, summary
 from refdec.evaluate.reports.report import Cell, PlotPoint, ReportColumn, ReportRow, ReportTable
-from refdec.metrics.bootstrap import Numbers
+from refdec.metrics.bootstrap import Draws, Numbers, draws
 
 LEAST_ROWS = 20
 """Rows below which systems are not tested for a difference."""
@@ -29,13 +30,10 @@ class Scoreboard:
     seed: int = 0
     outputs: dict[str, Outputs] = field(default_factory=dict)
     _statistics: dict[tuple[Outputs, str], Numbers] = field(default_factory=dict)
-    _drawn: Draws | None = None
 
-    @property
+    @cached_property
     def drawn(self) -> Draws:
-        if self._drawn is None:
-            self._drawn = draws(self.rows, self.resamples, self.seed)
-        return self._drawn
+        return draws(self.rows, self.resamples, self.seed)
 
     def add(self, name: str, outputs: Outputs) -> None:
         assert len(outputs) == self.rows

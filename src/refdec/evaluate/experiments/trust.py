@@ -10,11 +10,11 @@ import numpy as np
 from refdec.errors import InputError
 from refdec.evaluate.experiments.bench import Bench, Need
 from refdec.evaluate.experiments.data import read_examples, read_votes
-from refdec.evaluate.experiments.fit_confidence import JUDGES, Assessment, assess, gather
 from refdec.evaluate.experiments.outputs import OutputRow
 from refdec.evaluate.experiments.scoreboard import Scoreboard
 from refdec.evaluate.experiments.systems import Reflective
 from refdec.evaluate.judging.agreement import Agreement, agreement, consistency, pair_agreement, vote_agreement
+from refdec.evaluate.judging.confidence import SIMILARITY, Assessment, assess, gather, signature_of
 from refdec.evaluate.judging.contrasts import CONTRASTS
 from refdec.evaluate.judging.metric import Outputs
 from refdec.evaluate.judging.stand_in import JUDGED, QUORA, TWITTER
@@ -36,8 +36,7 @@ def confidence(bench: Bench) -> list[Section]:
         outputs = list(bench.runs.outputs(item, rows).values())
         bench.used(item, rows, outputs)
         assessments[f"{item.name}, {rows.place}"] = _assessed(outputs)
-    judge = JUDGES["similarity"]
-    bench.provenance["metric confidence"] = f"judge: {judge.name}, kept from {judge.threshold}"
+    bench.provenance["metric confidence"] = f"judge: {SIMILARITY.name}, kept from {SIMILARITY.threshold}"
     columns = (
         ReportColumn("kept", "meaning kept %", "", 1),
         ReportColumn("confidence", "mean confidence %", "", 1),
@@ -83,13 +82,11 @@ def confidence_needs(bench: Bench) -> list[Need]:
 
 
 def _assessed(rows: Sequence[OutputRow]) -> Assessment:
-    candidates = gather([rows], JUDGES["similarity"], most=1)
-    signature = dict(part.partition(":")[::2] for part in str(rows[0].get("signature", "")).split("|"))
-    fitted = calibration(signature.get("pair", ""))
+    candidates = gather(rows, SIMILARITY, most=1)
+    pair = signature_of(rows[0]).get("pair", "")
+    fitted = calibration(pair)
     if fitted is None:
-        raise InputError(
-            f"The pair {signature.get('pair', 'of these outputs')} was not calibrated, so it has no confidence."
-        )
+        raise InputError(f"The pair {pair or 'of these outputs'} was not calibrated, so it has no confidence.")
     return assess(candidates.kept, np.array([fitted.confidence(row) for row in candidates.features]), YIELDS)
 
 
@@ -103,20 +100,19 @@ def stand_in(bench: Bench) -> list[Section]:
 
 
 FIGURES = ("balanced_accuracy", "precision", "recall", "f1", "kappa", "auc")
+COLUMNS = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
 
 
 def _agreement(bench: Bench, pairs: dict[str, list[tuple[str, str]]]) -> ReportTable:
     lines = []
-    for name, limited in pairs.items():
-        limited = limited[: bench.limit]
+    for name, examples in pairs.items():
         for kind in ("nearest", "words", "random"):
-            lines.append(_row(f"{name} against {kind} non-pairs", pair_agreement(limited, kind)))
-    columns = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
+            lines.append(_row(f"{name} against {kind} non-pairs", pair_agreement(examples[: bench.limit], kind)))
     note = (
         "Consistency on pairs that people called duplicates, against the same questions with the duplicate of another: "
         "the nearest by embedding, the one with most words in common, or any. Thresholds were set on dev."
     )
-    return ReportTable("Stand-in: duplicates", columns, tuple(lines), note)
+    return ReportTable("Stand-in: duplicates", COLUMNS, tuple(lines), note)
 
 
 def _row(name: str, agreed: Agreement) -> ReportRow:
@@ -130,13 +126,12 @@ def _votes(bench: Bench) -> ReportTable:
     agreed = agreement(np.array([item.grade >= ACCEPTED for item in clear]), accepted, scores)
     _, every = consistency([(item.first, item.second) for item in votes], TWITTER)
     voted = vote_agreement([int(item.grade) for item in votes], every)
-    columns = tuple(ReportColumn(name, name.replace("_", " "), "higher", 3) for name in FIGURES)
     note = (
         f"Twitter: {len(clear):,} pairs with at least {ACCEPTED} or at most {REFUSED} of six votes. Fleiss' kappa of "
         f"the raters {voted.of_raters:.3f}, with the stand-in as one more {voted.with_stand_in:.3f}; kappa of the "
         f"stand-in with one rater {voted.with_raters:.3f}."
     )
-    return ReportTable("Stand-in: votes", columns, (_row("Twitter votes", agreed),), note)
+    return ReportTable("Stand-in: votes", COLUMNS, (_row("Twitter votes", agreed),), note)
 
 
 def _rates(bench: Bench, pairs: list[tuple[str, str]]) -> ReportTable:

@@ -46,15 +46,12 @@ class Metric:
     digits: int  # decimals that mean something
     signature: str  # what a stranger needs to compute the same figure
     rows: Callable[[Outputs], Numbers]  # what is summed over rows: (rows, statistics)
-    figure: Callable[[Numbers], Numbers]  # the figure of summed statistics: (..., statistics) to (...)
+    value: Callable[[Numbers], Numbers]  # the figure of summed statistics: (..., statistics) to (...)
     needs_references: bool = True
 
     def statistics(self, outputs: Outputs) -> Numbers:
         _check(self.title, outputs, self.needs_references)
         return self.rows(outputs)
-
-    def value(self, pooled: Numbers) -> Numbers:
-        return self.figure(pooled)
 
 
 def mean_metric(

@@ -7,8 +7,9 @@ that it needs is missing, so that this is found out before texts are generated.
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from typing import TypeVar
 
 import refdec
 from refdec.errors import SettingsError
@@ -28,6 +29,8 @@ from refdec.metrics.similarity import best_similarities, check_similarity, simil
 from refdec.settings import did_you_mean
 from refdec.tasks.ranking import is_copy
 from refdec.text.words import bare_words, words
+
+T = TypeVar("T")
 
 
 def metric(name: str) -> AnyMetric:
@@ -49,15 +52,18 @@ def _signed(name: str, *packages: str, **details: object) -> str:
     return "|".join([name, *parts, *versions, f"refdec:{refdec.__version__}"])
 
 
+def _against_references(compare: Callable[[Sequence[str], Sequence[Sequence[str]]], T]) -> Callable[[Outputs], T]:
+    """What a function of texts and references gives for outputs."""
+    return lambda given: compare(given.texts, given.references)
+
+
 def _sari() -> Metric:
     signature = _signed("sari", "nltk", case="lower", tok="nltk", order=4, delete="precision", corpus="mean")
     return mean_metric("SARI", 1, signature, lambda given: map(sari, given.sources, given.texts, given.references))
 
 
 def _bleu(title: str, order: int) -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return bleu_statistics(outputs.texts, outputs.references, order)
-
+    rows = _against_references(partial(bleu_statistics, order=order))
     return Metric(title, "higher", 1, _bleu_signature("bleu", order), rows, bleu_of)
 
 
@@ -83,16 +89,12 @@ def _bleu_signature(name: str, order: int, **details: object) -> str:
 
 
 def _sacre_bleu() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return sacre_bleu_statistics(outputs.texts, outputs.references)
-
+    rows = _against_references(sacre_bleu_statistics)
     return Metric("sacreBLEU", "higher", 1, f"BLEU|{scorer_signature('BLEU')}", rows, sacre_bleu_of)
 
 
 def _ter() -> Metric:
-    def rows(outputs: Outputs) -> Numbers:
-        return ter_statistics(outputs.texts, outputs.references)
-
+    rows = _against_references(ter_statistics)
     return Metric("TER (not TERp)", "lower", 1, f"TER|{scorer_signature('TER')}", rows, ter_of)
 
 
@@ -111,7 +113,7 @@ def _rouge(kind: str, stem: bool) -> Metric:
     check_rouge()
     title = f"ROUGE-{kind.removeprefix('rouge')}"
     signature = _signed(kind, "rouge-score", f="F1", stem="porter" if stem else "no", refs="best", corpus="mean")
-    return mean_metric(title, 1, signature, lambda given: rouge_rows(given.texts, given.references, kind, stem))
+    return mean_metric(title, 1, signature, _against_references(partial(rouge_rows, kind=kind, stem=stem)))
 
 
 def _similarity() -> Metric:
@@ -123,10 +125,8 @@ def _similarity() -> Metric:
 
 
 def _reference_similarity() -> Metric:
-    def values(outputs: Outputs) -> list[float]:
-        return best_similarities(outputs.texts, outputs.references)
-
     check_similarity()
+    values = _against_references(best_similarities)
     return mean_metric("similarity to the reference", 3, _similarity_signature("best-reference"), values)
 
 
@@ -138,7 +138,7 @@ def _bert_score() -> Metric:
     name, layer = bert_score_model()
     details = {"model": name, "layer": "last" if layer is None else layer, "idf": "no", "rescaled": "no"}
     signature = _signed("bertscore", "transformers", **details, refs="best", corpus="mean")
-    return mean_metric("BERTScore", 1, signature, lambda given: bert_scores(given.texts, given.references))
+    return mean_metric("BERTScore", 1, signature, _against_references(bert_scores))
 
 
 def _bleurt() -> Metric:

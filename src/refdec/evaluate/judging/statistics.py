@@ -12,9 +12,7 @@ import numpy as np
 
 from refdec.errors import InputError
 from refdec.evaluate.judging.metric import AnyMetric, Metric, Outputs, WholeMetric
-from refdec.metrics.bootstrap import Draws, Numbers, draws, interval, sums
-
-__all__ = ["Comparison", "Draws", "Figure", "compare", "draws", "interval", "resampled", "summary"]
+from refdec.metrics.bootstrap import Draws, Numbers, interval, sums
 
 
 @dataclass(frozen=True, slots=True)

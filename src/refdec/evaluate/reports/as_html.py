@@ -15,17 +15,7 @@ from itertools import groupby
 
 from refdec.evaluate.reports import cells, prose
 from refdec.evaluate.reports.plots import inline_svg
-from refdec.evaluate.reports.report import (
-    Cell,
-    Examples,
-    Plot,
-    Prose,
-    Report,
-    ReportColumn,
-    ReportRow,
-    ReportTable,
-    Section,
-)
+from refdec.evaluate.reports.report import Examples, Plot, Prose, Report, ReportColumn, ReportRow, ReportTable, Section
 from refdec.page.document import document
 
 
@@ -75,15 +65,12 @@ def _inside(section: Section) -> str:
 def _table(table: ReportTable) -> str:
     best = cells.best(table)
     head = "".join(_heading(column) for column in table.columns)
-    bodies: list[str] = []
-    group: str | None = None
-    for index, row in enumerate(table.rows):
-        if row.group != group:
-            group = row.group
-            bodies.append(_group(group, len(table.columns) + 1))
-        bold = {column.key for column in table.columns if (index, column.key) in best}
-        bodies[-1] += _row(row, table.columns, bold)
-    body = "".join(f"<tbody>\n{rows}</tbody>\n" for rows in bodies)
+    body = ""
+    for group, numbered in groupby(enumerate(table.rows), key=lambda item: item[1].group):
+        rows = "".join(
+            _row(row, [(column, (index, column.key) in best) for column in table.columns]) for index, row in numbered
+        )
+        body += f"<tbody>\n{_group(group, len(table.columns) + 1)}{rows}</tbody>\n"
     return _scroll(table.title, f'<table class="figures">\n<thead><tr><td></td>{head}</tr></thead>\n{body}</table>')
 
 
@@ -98,13 +85,15 @@ def _group(name: str, width: int) -> str:
     return f'<tr class="group"><th scope="rowgroup" colspan="{width}" dir="auto">{escape(name)}</th></tr>\n'
 
 
-def _row(row: ReportRow, columns: Sequence[ReportColumn], bold: set[str]) -> str:
+def _row(row: ReportRow, columns: Sequence[tuple[ReportColumn, bool]]) -> str:
+    """The columns come with whether the figure there is the best."""
     kind, tag = (' class="quoted"', ' <span class="tag">quoted</span>') if row.quoted else ("", "")
-    figures = "".join(_figure(cells.cell_of(row, column), column, column.key in bold) for column in columns)
+    figures = "".join(_figure(row, column, bold) for column, bold in columns)
     return f'<tr{kind}><th scope="row"><span dir="auto">{escape(row.name)}</span>{tag}</th>{figures}</tr>\n'
 
 
-def _figure(cell: Cell, column: ReportColumn, bold: bool) -> str:
+def _figure(row: ReportRow, column: ReportColumn, bold: bool) -> str:
+    cell = cells.cell_of(row, column)
     text = cells.number(cell.value, column.digits)
     value = "" if text == cells.NOTHING else f' data-value="{cell.value}"'
     shown = f"<b>{text}</b>" if bold else text

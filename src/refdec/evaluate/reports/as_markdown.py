@@ -11,17 +11,7 @@ from html import escape as escape_html
 from urllib.parse import quote
 
 from refdec.evaluate.reports import cells, prose
-from refdec.evaluate.reports.report import (
-    Cell,
-    Examples,
-    Plot,
-    Prose,
-    Report,
-    ReportColumn,
-    ReportRow,
-    ReportTable,
-    Section,
-)
+from refdec.evaluate.reports.report import Examples, Plot, Prose, Report, ReportColumn, ReportRow, ReportTable, Section
 
 MOST_COLUMNS = 6  # with their intervals beside them; wider tables have the intervals in a table of their own
 
@@ -54,13 +44,11 @@ def _section(section: Section, pictures: str) -> list[str]:
 
 
 def _table(table: ReportTable) -> list[str]:
-    if not cells.has_intervals(table):
-        return [_values(table, apart=True), *_legend(table)]
-    if not _wide(table):
-        return [_values(table, apart=False), *_legend(table)]
+    shown = [_values(table, apart=_wide(table)), *_legend(table)]
+    if not (_wide(table) and cells.has_intervals(table)):
+        return shown
     return [
-        _values(table, apart=True),
-        *_legend(table),
+        *shown,
         f"<details>\n<summary>{escape_html(_one_line(f'Intervals of {table.title}'))}</summary>",
         _intervals(table),
         "</details>",
@@ -80,10 +68,7 @@ def _values(table: ReportTable, apart: bool) -> str:
         if row.group != group:
             group = row.group
             rows.append([f"**{_text(group)}**" if group else "", *("" for _ in table.columns)])
-        figures = [
-            _figure(cells.cell_of(row, column), column, row, bold=(index, column.key) in best, apart=apart)
-            for column in table.columns
-        ]
+        figures = [_figure(row, column, (index, column.key) in best, apart) for column in table.columns]
         rows.append([_name(row), *figures])
     return _lines(["", *(_text(cells.heading(column)) for column in table.columns)], rows, "---:")
 
@@ -97,7 +82,8 @@ def _intervals(table: ReportTable) -> str:
     return _lines(["", *(_text(column.title) for column in table.columns)], rows, "---:")
 
 
-def _figure(cell: Cell, column: ReportColumn, row: ReportRow, bold: bool, apart: bool) -> str:
+def _figure(row: ReportRow, column: ReportColumn, bold: bool, apart: bool) -> str:
+    cell = cells.cell_of(row, column)
     text = cells.number(cell.value, column.digits) + _text(cell.mark)
     around = "**" if bold else "*" if row.quoted and text != cells.NOTHING else ""
     between = "" if apart else cells.interval(cell, column.digits)

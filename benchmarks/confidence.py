@@ -1,17 +1,17 @@
 """Fitting the confidence of paraphrases to a judge, and how well it then tells good results from bad ones.
 
-    python -m refdec.evaluate.experiments.fit_confidence dev-*.jsonl.gz --to src/refdec/pretrained/confidence.json
+    python -m benchmarks.confidence dev-*.jsonl.gz --to src/refdec/pretrained/confidence.json
 
 Files of outputs in, coefficients out: ridge logistic regression by Newton's method. Its quality is assessed by
 cross-validation over sources: all candidates of a source, with whatever settings, are judged by coefficients that were
-fitted without them. A judge is any function of source and text that is independent of the models.
+fitted without them.
 """
 
 from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,38 +22,27 @@ from numpy.typing import NDArray
 
 from refdec.errors import InputError, RefdecError
 from refdec.evaluate.experiments.outputs import OutputRow, read_outputs
-from refdec.evaluate.judging.agreement import area_under_curve
+from refdec.evaluate.judging.confidence import (
+    SIMILARITY,
+    Assessment,
+    Judge,
+    JudgedCandidates,
+    assess,
+    gather,
+    signature_of,
+)
 from refdec.evaluate.judging.stand_in import QUORA, meaning_kept
 from refdec.evaluate.judging.wording import same_negation, same_numbers
 from refdec.files.whole import check_writable, write_whole
 from refdec.metrics.bootstrap import Numbers
-from refdec.metrics.similarity import check_similarity, similarities
-from refdec.results import Paraphrase
-from refdec.settings import ParaphraseSettings
-from refdec.tasks.confidence import CALIBRATIONS, FEATURES, features
+from refdec.metrics.similarity import check_similarity
+from refdec.tasks.confidence import CALIBRATIONS, FEATURES
 
-MEANING_KEPT = 0.8
-"""The least cosine of sentence embeddings at which a text counts as keeping the meaning."""
-
-YIELDS = (1.0, 0.8, 0.6, 0.4)  # shares of the sources for which a result is accepted
-BANDS = 10  # of confidence, from 0 to 1
 FOLDS = 10
 RIDGE = 1.0  # on standardized features: it matters only for very small data
 STEPS = 50
 CONVERGED = 1e-10
 FLAT = 1e-9  # a feature with a smaller standard deviation is constant: the rest is rounding
-
-
-@dataclass(frozen=True, slots=True)
-class Judge:
-    """Says of texts how much of their sources' meaning they keep, and how much is enough."""
-
-    name: str  # what a stranger needs to judge the same way
-    measure: Callable[[Sequence[str], Sequence[str]], Sequence[float] | Numbers]  # (sources, texts) to numbers
-    threshold: float
-
-    def verdicts(self, sources: Sequence[str], texts: Sequence[str]) -> NDArray[np.bool_]:
-        return np.asarray(self.measure(sources, texts)) >= self.threshold
 
 
 def consistency(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
@@ -64,24 +53,9 @@ def consistency(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
 
 
 JUDGES = {
-    "similarity": Judge("cosine of all-MiniLM-L6-v2 with the source", similarities, MEANING_KEPT),
+    "similarity": SIMILARITY,
     "consistency": Judge("consistency of the stand-in with the source", consistency, QUORA.similarity),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedCandidates:
-    """Candidates of many sources, without copies, and the verdicts of the judge on them."""
-
-    features: Numbers  # (candidates, features)
-    kept: NDArray[np.bool_]  # whether the judge finds the meaning in them
-    place: Numbers  # in the ranking of their source, from 1
-    fold: NDArray[np.int64]
-    file: NDArray[np.int64]  # which file of outputs they are from
-
-    @property
-    def best(self) -> NDArray[np.bool_]:
-        return np.asarray(self.place == 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,78 +70,6 @@ class Fitted:
     def confidences(self, features: Numbers) -> Numbers:
         seen = np.clip(features, self.low, self.high)
         return _logistic(self.intercept + seen @ self.coefficients)
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """Results whose confidence lies between two values."""
-
-    low: float
-    high: float
-    count: int
-    confidence: float  # their mean
-    kept: float  # the share that keeps the meaning; as large as the mean where the confidence is right
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """The results of a user who takes only the most confident ones."""
-
-    share: float  # of the sources
-    least: float  # the lowest confidence among them
-    precision: float  # the share of them that keeps the meaning
-
-
-@dataclass(frozen=True, slots=True)
-class Assessment:
-    """How far a confidence can be trusted."""
-
-    count: int
-    kept: float  # the share of all that keeps the meaning
-    confidence: float  # the mean
-    auc: float | None  # how often a kept one has more confidence than one that is not; None where all are of one kind
-    error: float  # expected calibration error: by how much a band is off on average
-    bands: tuple[Band, ...]
-    accepted: tuple[Accepted, ...]
-
-
-def gather(files: Iterable[Iterable[OutputRow]], judge: Judge, most: int | None = None) -> JudgedCandidates:
-    """The candidates in files of outputs; with `most`, so many of each source only, which is less to judge."""
-    rows_of_features: list[tuple[float, ...]] = []
-    sources: list[str] = []
-    texts: list[str] = []
-    places: list[int] = []
-    origins: list[int] = []
-    for number, rows in enumerate(files):
-        for row in rows:
-            ranked = _ranked(row)
-            texts_here = [item.text for item in ranked if not item.copy][:most]
-            rows_of_features += features(row["source"], ranked, settings_of(row))[:most]
-            sources += [row["source"]] * len(texts_here)
-            texts += texts_here
-            places += range(1, len(texts_here) + 1)
-            origins += [number] * len(texts_here)
-    if not texts:
-        raise InputError("The files of outputs hold no candidate that is not a copy. Give files with results.")
-    return JudgedCandidates(
-        features=np.array(rows_of_features, dtype=np.float64),
-        kept=judge.verdicts(sources, texts),
-        place=np.array(places, dtype=np.float64),
-        fold=np.array([zlib.crc32(source.encode()) % FOLDS for source in sources]),
-        file=np.array(origins),
-    )
-
-
-def settings_of(row: OutputRow) -> ParaphraseSettings:
-    """The settings that confidence depends on, from the signature of a row."""
-    parts = _signature(row)
-    if parts.get("task") != "paraphrase":
-        raise InputError(f"The output {row['id']!r} has no signature of a paraphrase. Give files that refdec wrote.")
-    return ParaphraseSettings(
-        contexts=int(parts["contexts"]),
-        kept_contexts=int(parts["kept_contexts"]),
-        loss=float(parts.get("loss", "0")),
-    )
 
 
 def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -> Fitted:
@@ -195,40 +97,21 @@ def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -
     return Fitted(float(solution[0] - coefficients @ mean), coefficients, given.min(0), given.max(0))
 
 
-def cross_validated(candidates: JudgedCandidates) -> Numbers:
-    """The confidence of each candidate, by coefficients fitted to other sources."""
+def folds(candidates: JudgedCandidates, rows: Sequence[OutputRow]) -> NDArray[np.int64]:
+    """The fold of each candidate, which is that of its source in whatever file."""
+    by_row = np.array([zlib.crc32(row["source"].encode()) % FOLDS for row in rows])
+    return np.asarray(by_row[candidates.row])
+
+
+def cross_validated(candidates: JudgedCandidates, fold: NDArray[np.int64]) -> Numbers:
+    """The confidence of each candidate, by coefficients fitted to the sources of other folds."""
     confidences = np.empty(len(candidates.kept))
-    for fold in np.unique(candidates.fold):
-        here = candidates.fold == fold
+    for number in np.unique(fold):
+        here = fold == number
         if here.all():
             raise InputError("Cross-validation needs more sources. Give larger files of outputs.")
         confidences[here] = fit(candidates, ~here).confidences(candidates.features[here])
     return confidences
-
-
-def assess(kept: NDArray[np.bool_], confidences: Numbers, yields: Sequence[float] = YIELDS) -> Assessment:
-    """Hold confidences against what a judge says."""
-    bands = tuple(_bands(kept, confidences))
-    return Assessment(
-        count=len(kept),
-        kept=float(kept.mean()),
-        confidence=float(confidences.mean()),
-        auc=auc(kept, confidences),
-        error=sum(band.count * abs(band.kept - band.confidence) for band in bands) / len(kept),
-        bands=bands,
-        accepted=tuple(precision_at(kept, confidences, share) for share in yields),
-    )
-
-
-def auc(kept: NDArray[np.bool_], confidences: Numbers) -> float | None:
-    """How often a kept one has more confidence than one that is not; nothing where all are of one kind."""
-    return None if kept.all() or not kept.any() else area_under_curve(kept, confidences)
-
-
-def precision_at(kept: NDArray[np.bool_], confidences: Numbers, share: float) -> Accepted:
-    """Of the most confident, as many as this share of all, at least one."""
-    order = np.argsort(-confidences, kind="stable")[: max(1, round(share * len(kept)))]
-    return Accepted(share, float(confidences[order[-1]]), float(kept[order].mean()))
 
 
 def calibrate(
@@ -239,10 +122,13 @@ def calibrate(
     Assessed are the best-ranked results, since those are what users see: of all files, and of each by its name.
     """
     pair = _pair(files)
-    candidates = gather(files.values(), judge, most)
+    rows = [row for file in files.values() for row in file]
+    candidates = gather(rows, judge, most)
     fitted = fit(candidates)
-    confidences = cross_validated(candidates)
-    chosen = {"all": candidates.best} | {name: candidates.best & (candidates.file == n) for n, name in enumerate(files)}
+    confidences = cross_validated(candidates, folds(candidates, rows))
+    best = candidates.place == 1
+    file = np.repeat(np.arange(len(files)), [len(rows) for rows in files.values()])[candidates.row]
+    chosen = {"all": best} | {name: best & (file == number) for number, name in enumerate(files)}
     assessments = {
         name: assess(candidates.kept[here], confidences[here]) for name, here in chosen.items() if here.any()
     }
@@ -259,7 +145,7 @@ def calibrate(
             {
                 "signature": next(iter(rows))["signature"],
                 "sources": len(rows),
-                "candidates": int((candidates.file == number).sum()),
+                "candidates": int((file == number).sum()),
             }
             for number, rows in enumerate(files.values())
         ],
@@ -285,32 +171,8 @@ def store(path: Path, pair: str, content: dict[str, Any]) -> None:
     write_whole(path, json.dumps(stored | {pair: content}, indent=2, ensure_ascii=False) + "\n")
 
 
-def _ranked(row: OutputRow) -> list[Paraphrase]:
-    try:
-        return [
-            Paraphrase(
-                text=item["text"],
-                score=item["score"],
-                relative=item["relative"],
-                prior=item["prior"],
-                lost=tuple(item["lost"]),
-                novelty=item["novelty"],
-                copy=item["copy"],
-                side=item["side"],
-                fits=(),
-            )
-            for item in row["results"]
-        ]
-    except KeyError as error:
-        raise InputError(f"The output {row['id']!r} has no {error}. Generate it with this version of refdec.") from None
-
-
-def _signature(row: OutputRow) -> dict[str, str]:
-    return {name: value for name, _, value in (part.partition(":") for part in row.get("signature", "").split("|"))}
-
-
 def _pair(files: Mapping[str, Sequence[OutputRow]]) -> str:
-    pairs = {_signature(row).get("pair", "") for rows in files.values() for row in rows}
+    pairs = {signature_of(row).get("pair", "") for rows in files.values() for row in rows}
     if len(pairs) != 1:
         raise InputError(f"The outputs are of {len(pairs)} pairs of models. Calibrate one pair at a time.")
     return pairs.pop()
@@ -336,19 +198,6 @@ def _newton(design: Numbers, kept: Numbers, weights: Numbers) -> Numbers:
 def _logistic(values: Numbers) -> Numbers:
     odds = np.exp(-np.abs(values))
     return np.asarray(np.where(values > 0, 1, odds) / (1 + odds))
-
-
-def _bands(kept: NDArray[np.bool_], confidences: Numbers) -> Iterable[Band]:
-    band = np.minimum((confidences * BANDS).astype(int), BANDS - 1)
-    for number in np.unique(band).tolist():
-        here = band == number
-        yield Band(
-            low=number / BANDS,
-            high=(number + 1) / BANDS,
-            count=int(here.sum()),
-            confidence=float(confidences[here].mean()),
-            kept=float(kept[here].mean()),
-        )
 
 
 @click.command()
