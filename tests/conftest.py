@@ -145,14 +145,22 @@ def our_engine(model: LlamaForCausalLM, direction: Direction, start: int = 0, pr
     return LlamaLM(shape, stored, direction, start, torch.device("cpu"), precision)
 
 
-@pytest.fixture(scope="session", params=["our engine", "transformers"])
+on_both_engines = pytest.mark.parametrize("untrained", ["our engine", "transformers"], indirect=True)
+"""For promises that how an engine caches, pads or batches could break."""
+
+
+@pytest.fixture(scope="session")
 def untrained(request: pytest.FixtureRequest, tokens: Tokens) -> Reflector:
-    """The real tokenizer with small random models: for identities that hold whatever the models predict."""
+    """The real tokenizer with small random models: for identities that hold whatever the models predict.
+
+    In our engine, unless a test is marked `on_both_engines`.
+    """
     config = LlamaConfig(
         vocab_size=tokens.vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
         num_attention_heads=2, max_position_embeddings=128, initializer_range=0.5, bos_token_id=0,
     )  # fmt: skip
-    make: Callable[..., LanguageModel] = our_engine if request.param == "our engine" else TransformersLM
+    engine = getattr(request, "param", "our engine")
+    make: Callable[..., LanguageModel] = our_engine if engine == "our engine" else TransformersLM
     with torch.random.fork_rng():
         torch.manual_seed(0)
         forward, backward = (make(LlamaForCausalLM(config).eval(), direction, 0) for direction in Direction)

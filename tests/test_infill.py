@@ -16,6 +16,7 @@ from refdec.text.overlap import copies
 from refdec.text.sentences import split_sentences
 from refdec.text.stems import stem
 from refdec.text.words import bare_words
+from tests.conftest import on_both_engines
 
 SMALL: dict[str, Any] = {"contexts": 4, "context_tokens": 6, "kept_contexts": 2, "samples": 4, "tokens": 12}
 SETTINGS = InfillSettings(**SMALL)
@@ -150,6 +151,7 @@ def test_a_filling_passes_if_both_observations_gain_and_those_come_first(found: 
     assert found.filled == f"{LEFT} {found} {RIGHT}"
 
 
+@on_both_engines
 @pytest.mark.parametrize(("left", "right"), [("We ate", ""), ("", "for dinner.")])
 def test_one_observation_is_enough(untrained: Reflector, left: str, right: str) -> None:
     result = untrained.infill(left, right, SETTINGS, samples=8)
@@ -172,6 +174,7 @@ def test_same_seed_same_fillings(reflector: Reflector, found: InfillResult) -> N
     assert "seed:0" in found.signature
 
 
+@on_both_engines
 def test_many_gaps_are_filled_in_order_as_if_alone(untrained: Reflector) -> None:
     gaps = [("We ate", "for dinner."), ("She went to", "yesterday.")]
     found = list(untrained.infill_all(gaps, SETTINGS, samples=2))

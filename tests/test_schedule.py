@@ -37,7 +37,7 @@ from refdec.tasks.infill import infill
 from refdec.tasks.paraphrase import paraphrase
 from refdec.tasks.rewrite import rewrite
 from refdec.tasks.score import score
-from tests.conftest import TINY
+from tests.conftest import TINY, on_both_engines
 from tests.table_model import TableModel, random_table
 
 TEXTS = ["How do I learn to cook?", "The train was late again.", "I love it.", "Why?", "My brother lives near the sea."]
@@ -356,6 +356,7 @@ def test_texts_under_way_together_are_paraphrased_as_if_alone(reflector: Reflect
         same_words(found, reflector.paraphrase(found.source, settings))
 
 
+@on_both_engines
 def test_tasks_of_different_kinds_can_be_under_way_together(untrained: Reflector) -> None:
     pair = untrained.pair
     small = {name: value for name, value in TINY.items() if name != "samples"}
@@ -380,6 +381,7 @@ def test_tasks_of_different_kinds_can_be_under_way_together(untrained: Reflector
     assert [item.score for item in found[3]] == pytest.approx([item.score for item in expected], abs=1e-3)
 
 
+@on_both_engines
 def test_a_long_text_and_a_long_continuation_can_be_scored_together(untrained: Reflector) -> None:
     """Each fits into the window; the prefix of one with the continuation of the other does not."""
     pair = untrained.pair
@@ -396,6 +398,7 @@ def test_a_long_text_and_a_long_continuation_can_be_scored_together(untrained: R
         assert torch.allclose(one, alone, atol=1e-4)
 
 
+@on_both_engines
 def test_texts_of_different_lengths_are_read_together_as_if_alone(untrained: Reflector) -> None:
     pair = untrained.pair
     texts = [[5, 6, 7], [8], [9, 10, 11, 12, 13, 14]]
