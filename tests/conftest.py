@@ -173,6 +173,11 @@ def small_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_small_pair(tmp_path_factory.mktemp("models") / "small")
 
 
+@pytest.fixture(scope="session")
+def small_reflector(small_pair: Path) -> Reflector:
+    return Reflector(load_pair(small_pair, device="cpu"))
+
+
 @pytest.fixture
 def command(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
@@ -196,11 +201,18 @@ def command(
 
 
 @pytest.fixture
-def run(command: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call the command in this process, with the loaded pair and tiny settings."""
-    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: int8_pair)
+def run(command: Run, small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in this process, with a small pair and tiny settings."""
+    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: small_reflector.pair)
     make_presets_tiny(monkeypatch)
     return command
+
+
+@pytest.fixture
+def run_embedded(run: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same with the embedded pair, for what only English, or a calibrated pair, shows."""
+    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: int8_pair)
+    return run
 
 
 def refusal(run: Run, *arguments: str, stdin: str = "") -> str:

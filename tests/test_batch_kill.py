@@ -15,9 +15,7 @@ def undisturbed(small_pair: Path, tmp_path_factory: pytest.TempPathFactory) -> U
 
 
 @pytest.mark.parametrize("engine", ["local", "ray"])
-def test_a_killed_batch_resumes_without_loss_or_repeat(
-    engine: str, undisturbed: Undisturbed, tmp_path: Path
-) -> None:
+def test_a_killed_batch_resumes_without_loss_or_repeat(engine: str, undisturbed: Undisturbed, tmp_path: Path) -> None:
     options = ("--engine", "ray", "--workers", "2", "--cpus", "1") if engine == "ray" else ()
     kills = 1 if engine == "ray" else 2  # a cluster takes its time to start
     killed = kill_and_resume(undisturbed, tmp_path / "out.jsonl", kills, options)

@@ -18,8 +18,8 @@ TOLERANCE = 1e-4
 
 
 @pytest.fixture(scope="module")
-def found(reflector: Reflector) -> RewriteResult:
-    return reflector.rewrite(f"{LEFT}[[{SPAN}]]{RIGHT}", SETTINGS)
+def found(int8_reflector: Reflector) -> RewriteResult:
+    return int8_reflector.rewrite(f"{LEFT}[[{SPAN}]]{RIGHT}", SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +168,11 @@ def test_neighbours_may_be_missing(untrained: Reflector, document: str) -> None:
     assert {context.side for context in found.contexts} == {"left", "right"}
 
 
-def test_constraints_hold_and_numbers_are_those_of_the_span(reflector: Reflector) -> None:
+def test_constraints_hold_and_numbers_are_those_of_the_span(int8_reflector: Reflector) -> None:
     constraints = Constraints(avoid=("bus",), automatic=("numbers",))
-    found = reflector.rewrite("We met 3 men. [[The bus left at 5:30.]] I missed it.", SETTINGS, constraints=constraints)
+    found = int8_reflector.rewrite(
+        "We met 3 men. [[The bus left at 5:30.]] I missed it.", SETTINGS, constraints=constraints
+    )
     assert found.candidates
     assert all("5:30" in item.text and "bus" not in item.text for item in found)
     assert set(found.rejected) <= {"lacks '5:30'", "says 'bus'"}
