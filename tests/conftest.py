@@ -37,6 +37,7 @@ from refdec.lm.pair import EMBEDDED, load_tokenizer
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 from refdec.lm.transformers_lm import TransformersLM
+from refdec.tasks import confidence
 from refdec.train import recipe as recipes
 from tests.small_pair import make_small_pair
 
@@ -107,6 +108,12 @@ def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setitem(presets, name, settings.replace(**changes))
     for name, recipe in list(recipes.SIZES.items()):
         monkeypatch.setitem(recipes.SIZES, name, recipe.replace(layers=1, width=32, heads=2, inner=64))
+
+
+def lend_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every pair have the confidence of a calibrated one."""
+    lent = next(iter(confidence._calibrations().values()))
+    monkeypatch.setattr(confidence, "calibration", lambda _: lent)
 
 
 @pytest.fixture(scope="session")

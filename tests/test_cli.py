@@ -19,10 +19,9 @@ from refdec import Reflector
 from refdec.cli import progress
 from refdec.cli.batch import batch_command
 from refdec.cli.main import commands
-from refdec.tasks import confidence
 from refdec.tasks.choice import nothing_left
 from refdec.tasks.paraphrase import paraphrase
-from tests.conftest import TINY_OPTIONS, Run, refdec_process, refusal
+from tests.conftest import TINY_OPTIONS, Run, lend_calibration, refdec_process, refusal
 from tests.example_files import write_example_files
 
 
@@ -386,8 +385,7 @@ def test_the_examples_in_the_help_text_run(
     run: Run, name: str, small_reflector: Reflector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    lent = next(iter(confidence._calibrations().values()))
-    monkeypatch.setattr("refdec.tasks.confidence.calibration", lambda _: lent)
+    lend_calibration(monkeypatch)
     found = examples(HELPFUL[name])
     write_example_files(tmp_path, found, small_reflector)
     assert len(found) >= 2
