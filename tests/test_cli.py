@@ -22,7 +22,7 @@ from refdec.cli.main import commands
 from refdec.tasks.choice import nothing_left
 from refdec.tasks.paraphrase import paraphrase
 from tests.conftest import TINY_OPTIONS, Run, lend_calibration, refdec_process, refusal
-from tests.example_files import write_example_files
+from tests.example_files import in_a_second, write_example_files
 
 
 def test_text_as_an_argument_prints_ranked_lines(run: Run) -> None:
@@ -393,7 +393,7 @@ def test_the_examples_in_the_help_text_run(
         piped, _, command = example.rpartition("| ")
         program, text = shlex.split(piped) if piped else ("echo", "")
         stdin = Path(text).read_text() if program == "cat" else text.encode().decode("unicode_escape").strip() + "\n"
-        code, out, err = run(*shlex.split(command)[1:], stdin=stdin)
+        code, out, err = run(*shlex.split(in_a_second(command))[1:], stdin=stdin)
         if "--data DIR" in command:  # all options are right, and only the data is missing
             assert (code, err[:32]) == (2, "refdec: There is no folder DIR. ")
             continue

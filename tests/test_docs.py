@@ -20,7 +20,7 @@ from refdec import PRESETS, Pair, ParaphraseSettings, Reflector
 from refdec.cli.main import main
 from tests import example_files
 from tests.conftest import Run, lend_calibration, make_presets_tiny
-from tests.example_files import write_example_files
+from tests.example_files import in_a_second, write_example_files
 
 NARROW = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md", "docs/log.md"]
 
@@ -77,7 +77,7 @@ def test_commands_run(lines: list[str], small: Path, monkeypatch: pytest.MonkeyP
     write_example_files(small, lines, Reflector())
     for line in lines:
         checked = " --dry-run" if "--engine ray" in line else ""  # in its processes, the pair would be the embedded one
-        monkeypatch.setattr(sys, "argv", shlex.split(line.partition(">")[0] + checked))
+        monkeypatch.setattr(sys, "argv", shlex.split(in_a_second(line.partition(">")[0] + checked)))
         with pytest.raises(SystemExit) as stop:
             main()
         assert not stop.value.code, line
