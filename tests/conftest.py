@@ -37,6 +37,7 @@ from refdec.lm.pair import EMBEDDED, load_tokenizer
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 from refdec.lm.transformers_lm import TransformersLM
+from refdec.tasks import confidence
 from refdec.train import recipe as recipes
 from tests.small_pair import make_small_pair
 
@@ -109,6 +110,12 @@ def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(recipes.SIZES, name, recipe.replace(layers=1, width=32, heads=2, inner=64))
 
 
+def lend_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every pair have the confidence of a calibrated one."""
+    lent = next(iter(confidence._calibrations().values()))
+    monkeypatch.setattr(confidence, "calibration", lambda _: lent)
+
+
 @pytest.fixture(scope="session")
 def pair() -> Pair:
     """The embedded pair in float32, to compare fast computations with plain ones."""
@@ -145,14 +152,22 @@ def our_engine(model: LlamaForCausalLM, direction: Direction, start: int = 0, pr
     return LlamaLM(shape, stored, direction, start, torch.device("cpu"), precision)
 
 
-@pytest.fixture(scope="session", params=["our engine", "transformers"])
+on_both_engines = pytest.mark.parametrize("untrained", ["our engine", "transformers"], indirect=True)
+"""For promises that how an engine caches, pads or batches could break."""
+
+
+@pytest.fixture(scope="session")
 def untrained(request: pytest.FixtureRequest, tokens: Tokens) -> Reflector:
-    """The real tokenizer with small random models: for identities that hold whatever the models predict."""
+    """The real tokenizer with small random models: for identities that hold whatever the models predict.
+
+    In our engine, unless a test is marked `on_both_engines`.
+    """
     config = LlamaConfig(
         vocab_size=tokens.vocabulary, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
         num_attention_heads=2, max_position_embeddings=128, initializer_range=0.5, bos_token_id=0,
     )  # fmt: skip
-    make: Callable[..., LanguageModel] = our_engine if request.param == "our engine" else TransformersLM
+    engine = getattr(request, "param", "our engine")
+    make: Callable[..., LanguageModel] = our_engine if engine == "our engine" else TransformersLM
     with torch.random.fork_rng():
         torch.manual_seed(0)
         forward, backward = (make(LlamaForCausalLM(config).eval(), direction, 0) for direction in Direction)
@@ -163,6 +178,11 @@ def untrained(request: pytest.FixtureRequest, tokens: Tokens) -> Reflector:
 def small_pair(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of a pair that takes milliseconds per row."""
     return make_small_pair(tmp_path_factory.mktemp("models") / "small")
+
+
+@pytest.fixture(scope="session")
+def small_reflector(small_pair: Path) -> Reflector:
+    return Reflector(load_pair(small_pair, device="cpu"))
 
 
 @pytest.fixture
@@ -188,11 +208,18 @@ def command(
 
 
 @pytest.fixture
-def run(command: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Call the command in this process, with the loaded pair and tiny settings."""
-    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: int8_pair)
+def run(command: Run, small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Call the command in this process, with a small pair and tiny settings."""
+    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: small_reflector.pair)
     make_presets_tiny(monkeypatch)
     return command
+
+
+@pytest.fixture
+def run_embedded(run: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """The same with the embedded pair, for what only English, or a calibrated pair, shows."""
+    monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: int8_pair)
+    return run
 
 
 def refusal(run: Run, *arguments: str, stdin: str = "") -> str:

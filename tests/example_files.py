@@ -37,3 +37,8 @@ def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflec
     if re.search(r"--dry-run [^#]*questions\.csv", named):
         rows = (f"{number},Is it far to the next of {number} towns?\n" for number in range(1, MANY_ROWS + 1))
         (folder / "questions.csv").write_text("id,question\n" + "".join(rows))
+
+
+def in_a_second(example: str) -> str:
+    """An example that trains, with a second to do it in."""
+    return re.sub(r"--minutes [\d.]+", "--minutes 0.01", example)

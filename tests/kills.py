@@ -22,15 +22,26 @@ from pathlib import Path
 
 from tests.small_pair import SMALL_SETTINGS, make_small_pair, small_texts
 
+STARTS = 10
+"""How often a command is started that fails: on a busy machine, Ray gives up its start after half a minute."""
+
 
 @dataclass(frozen=True)
 class Killed:
     """A run that was killed again and again."""
 
     same: bool  # whether its output is that of the undisturbed run
-    kills: int
     rows_at_kills: tuple[int, ...]  # rows that were on disk when it was killed
-    seconds: float  # of the undisturbed run
+
+
+@dataclass(frozen=True)
+class Undisturbed:
+    """A run on the local engine that nobody killed, to compare with."""
+
+    command: tuple[str, ...]  # without the path of the output
+    rows: int
+    output: bytes
+    seconds: float
 
 
 def write_rows(path: Path, count: int) -> None:
@@ -40,27 +51,43 @@ def write_rows(path: Path, count: int) -> None:
             file.write(json.dumps({"id": number, "text": "" if number % 97 == 50 else text, "tag": 'é "\n'}) + "\n")
 
 
-def kill_and_resume(folder: Path, pair: Path, rows: int, kills: int, options: Sequence[str], seed: int = 0) -> Killed:
-    """Run a batch undisturbed, on the local engine; then with other options, killed so often before it may finish."""
+def run_undisturbed(folder: Path, pair: Path, rows: int) -> Undisturbed:
+    """Run a batch of so many rows in a folder."""
     write_rows(folder / "in.jsonl", rows)
     command = [sys.executable, "-m", "refdec", "batch", "paraphrase", "--forward", str(pair), "--device", "cpu"]
     command += [*SMALL_SETTINGS, "--samples=2", "--quiet", str(folder / "in.jsonl")]
-    whole, out = folder / "whole.jsonl", folder / "out.jsonl"
     began = time.monotonic()
-    subprocess.run([*command, str(whole)], check=True)
-    seconds = time.monotonic() - began
-    command += options
+    subprocess.run([*command, str(folder / "whole.jsonl")], check=True)
+    return Undisturbed(tuple(command), rows, (folder / "whole.jsonl").read_bytes(), time.monotonic() - began)
+
+
+def kill_and_resume(whole: Undisturbed, out: Path, kills: int, options: Sequence[str], seed: int = 0) -> Killed:
+    """Run the same batch with other options, killed so often before it may finish."""
+    command = [*whole.command, *options, str(out)]
     kept: list[int] = []
-    home = out.with_name("out.jsonl.parts")
-    for has_happened in _events(out, home, rows, kills, random.Random(seed)):
-        process = subprocess.Popen([*command, str(out)])
+    home = out.with_name(f"{out.name}.parts")
+    for has_happened in _events(out, home, whole.rows, kills, random.Random(seed)):
+        _start_and_kill(command, has_happened)
+        kept.append(_lines(home) if (home / "manifest.json").exists() else whole.rows if out.exists() else 0)
+    _finish(command)
+    return Killed(out.read_bytes() == whole.output, tuple(kept))
+
+
+def _start_and_kill(command: Sequence[str], has_happened: Callable[[], bool]) -> None:
+    for _ in range(STARTS):
+        process = subprocess.Popen(command)
         while process.poll() is None and not has_happened():
             time.sleep(0.001)
-        process.kill()
-        process.wait()
-        kept.append(_lines(home) if (home / "manifest.json").exists() else rows if out.exists() else 0)
-    subprocess.run([*command, str(out)], check=True)
-    return Killed(out.read_bytes() == whole.read_bytes(), len(kept), tuple(kept), seconds)
+        if not process.returncode:  # it runs, or has just come to its end
+            break
+    process.kill()
+    process.wait()
+
+
+def _finish(command: Sequence[str]) -> None:
+    for left in reversed(range(STARTS)):
+        if subprocess.run(command, check=not left).returncode == 0:
+            break
 
 
 def _events(out: Path, home: Path, rows: int, kills: int, numbers: random.Random) -> Iterator[Callable[[], bool]]:
@@ -92,8 +119,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         pair = make_small_pair(folder / "pair")
-        killed = kill_and_resume(folder, pair, asked.rows, asked.kills, options, asked.seed)
-    print(f"{asked.rows} rows, engine {asked.engine}: undisturbed {killed.seconds:.0f} s; killed {killed.kills} times")
+        whole = run_undisturbed(folder, pair, asked.rows)
+        killed = kill_and_resume(whole, folder / "out.jsonl", asked.kills, options, asked.seed)
+    print(f"{asked.rows} rows, engine {asked.engine}: undisturbed {whole.seconds:.0f} s; killed {asked.kills} times")
     print(f"rows kept when it was killed: {', '.join(map(str, killed.rows_at_kills))}")
     print("the output is the same, byte for byte" if killed.same else "THE OUTPUT DIFFERS")
     sys.exit(not killed.same)

@@ -5,6 +5,7 @@ Most workers here only pretend, so that nothing but the engine takes time.
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -16,8 +17,10 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +65,45 @@ class Numbers:
             time.sleep(0.01)
 
 
-class Pretender:
-    """Gives every text back, and tells which process did. May claim to be short of memory for one item."""
+@dataclass(frozen=True)
+class Gate:
+    """Items from a number on wait for a file."""
 
-    def __init__(self, _: Fleet, seconds: float = 0.0, loading: str = "", working: str = "", short: int = 0) -> None:
-        self._seconds, self._working, self._short = seconds, working, short
+    file: Path
+    number: int
+
+    def wait(self, number: int) -> None:
+        while number >= self.number and not self.file.exists():
+            time.sleep(0.01)
+
+
+class Pretender:
+    """Gives every text back, and tells which process did. May claim to be short of memory for one item.
+
+    What it begins is told in a file, a byte for each item.
+    """
+
+    def __init__(
+        self,
+        _: Fleet,
+        seconds: float = 0.0,
+        loading: str = "",
+        working: str = "",
+        short: int = 0,
+        gate: Gate | None = None,
+        told: Path | None = None,
+    ) -> None:
+        self._seconds, self._working, self._short, self._gate, self._told = seconds, working, short, gate, told
         if loading:
             raise ModelError(loading)
 
     def outcomes(self, items: Iterable[Item], batch_size: int | None) -> Iterator[Outcome]:
         for item in items:
+            if self._told is not None:
+                with self._told.open("a") as file:
+                    file.write(".")
+            if self._gate is not None:
+                self._gate.wait(item.number)
             time.sleep(self._seconds)
             if self._working:
                 raise ValueError(self._working)
@@ -82,8 +114,16 @@ class Pretender:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    with ray_engine.cluster() as cluster:
-        yield cluster
+    with ExitStack() as stack:
+        yield start_patiently(stack, None)
+
+
+def start_patiently(stack: ExitStack, address: str | None) -> Cluster:
+    """A Ray that may need several tries: on a busy machine, it gives up its start after half a minute."""
+    for _ in range(10):
+        with contextlib.suppress(ModelError):
+            return stack.enter_context(ray_engine.cluster(address))
+    return stack.enter_context(ray_engine.cluster(address))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
@@ -140,11 +180,15 @@ def test_rows_are_what_one_worker_makes_of_them(
     assert sorted(made, key=lambda outcome: outcome.number) == expected
 
 
-def test_a_killed_worker_costs_no_row_and_gives_none_twice(cluster: Cluster, capfd: pytest.CaptureFixture[str]) -> None:
-    run = cluster.spread(partial(Pretender, seconds=0.01), Numbers(300), **TWO)
+def test_a_killed_worker_costs_no_row_and_gives_none_twice(
+    cluster: Cluster, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    gate = Gate(tmp_path / "gate", 150)
+    run = cluster.spread(partial(Pretender, gate=gate), Numbers(300), **TWO)
     first = [next(run) for _ in range(30)]
     killed = first[-1].fields["process"]
     os.kill(killed, signal.SIGKILL)
+    gate.file.touch()
     seen = Counter(outcome.number for outcome in [*first, *run])
     assert seen == Counter(range(1, 301))
     assert capfd.readouterr() == ("", "")
@@ -163,9 +207,9 @@ def test_a_killed_reader_costs_no_row_and_gives_none_twice(cluster: Cluster, tmp
 
 
 def test_the_reader_waits_for_the_workers(cluster: Cluster, tmp_path: Path) -> None:
-    told = tmp_path / "told"
-    run = cluster.spread(partial(Pretender, seconds=0.02), Numbers(100_000, told), **ONE)
-    ahead = [told.stat().st_size // 10 - done for done, _ in zip(range(80), run, strict=False)]
+    told, begun = tmp_path / "told", tmp_path / "begun"
+    run = cluster.spread(partial(Pretender, seconds=0.02, told=begun), Numbers(100_000, told), **ONE)
+    ahead = [told.stat().st_size // 10 - begun.stat().st_size for _ in islice(run, 80)]
     assert max(ahead) < 300  # of 100,000; in this time, thousands could be read
     run.close()  # type: ignore[attr-defined]
 
@@ -203,11 +247,12 @@ def test_workers_end_when_nobody_goes_on(cluster: Cluster) -> None:
 def elsewhere(address: str | None) -> tuple[str, int]:
     """A run in another process that breaks off: what kind of device it had, and which process its worker was."""
     script = f"""if True:
+        from contextlib import ExitStack
         from functools import partial
-        from refdec.batch import ray_engine
-        from tests.test_batch_ray import ONE, Numbers, Pretender
+        from tests.test_batch_ray import ONE, Numbers, Pretender, start_patiently
 
-        with ray_engine.cluster({address!r}) as cluster:
+        with ExitStack() as stack:
+            cluster = start_patiently(stack, {address!r})
             run = cluster.spread(partial(Pretender, seconds=0.01), Numbers(10_000), **ONE)
             print(cluster.device, next(run).fields["process"])
     """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from refdec import Pair, Paraphrase, ParaphraseResult
+from refdec import Paraphrase, ParaphraseResult, Reflector
 from refdec.cli.render import show_results
 from refdec.cli.selection import explained
 from refdec.errors import SettingsError
@@ -108,8 +108,8 @@ def test_people_see_a_figure_for_every_result() -> None:
     assert "95 %" in table
 
 
-def test_json_has_the_confidence_and_the_note(run: Run) -> None:
-    code, out, _ = run("paraphrase", "--json", "How do I learn to cook?", "Is it safe to swim here?")
+def test_json_has_the_confidence_and_the_note(run_embedded: Run) -> None:
+    code, out, _ = run_embedded("paraphrase", "--json", "How do I learn to cook?", "Is it safe to swim here?")
     assert code == 0
     for line in map(json.loads, out.splitlines()):
         found = [item["confidence"] for item in line["results"] if not item["copy"]]
@@ -117,11 +117,13 @@ def test_json_has_the_confidence_and_the_note(run: Run) -> None:
         assert ("No good paraphrase" in line.get("note", "")) == (max(found) < 0.5)
 
 
-def test_the_dial_never_returns_less(run: Run) -> None:
-    code, out, _ = run("paraphrase", "--json", "--confidence", "0.05", "--top", "50", "How do I learn to cook?")
+def test_the_dial_never_returns_less(run_embedded: Run) -> None:
+    code, out, _ = run_embedded(
+        "paraphrase", "--json", "--confidence", "0.05", "--top", "50", "How do I learn to cook?"
+    )
     assert code == 0
     assert all(item["confidence"] >= 0.05 and not item["copy"] for item in json.loads(out)["results"])
-    code, out, _ = run("paraphrase", "--confidence", "1", "How do I learn to cook?")
+    code, out, _ = run_embedded("paraphrase", "--confidence", "1", "How do I learn to cook?")
     assert code == 0
     assert "No paraphrase reaches confidence 100 %; the highest is " in out
 
@@ -129,8 +131,8 @@ def test_the_dial_never_returns_less(run: Run) -> None:
 @pytest.mark.parametrize(
     ("value", "told"), [("1", "100 %"), ("0.995", "99.5 %"), ("99.5", "99.5 %"), ("100%", "100 %"), ("100 %", "100 %")]
 )
-def test_a_confidence_over_one_is_per_cent(run: Run, value: str, told: str) -> None:
-    code, out, _ = run("paraphrase", "--confidence", value, "How do I learn to cook?")
+def test_a_confidence_over_one_is_per_cent(run_embedded: Run, value: str, told: str) -> None:
+    code, out, _ = run_embedded("paraphrase", "--confidence", value, "How do I learn to cook?")
     assert code == 0
     assert f"No paraphrase reaches confidence {told};" in out
 
@@ -142,9 +144,9 @@ def test_a_confidence_that_is_no_probability_is_refused(run: Run, value: str) ->
 
 
 def test_a_pair_without_calibration_is_refused_with_what_to_do(
-    run: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch
+    run: Run, small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = dataclasses.replace(int8_pair, name="other:1234")
+    other = dataclasses.replace(small_reflector.pair, name="other:1234")
     monkeypatch.setattr("refdec.lm.pair.load_pair", lambda *_, **__: other)
     message = refusal(run, "paraphrase", "--confidence", "0.9", "text here")
     assert "other:1234 have no confidence" in message

@@ -17,8 +17,8 @@ TEXT = "The train was late."
 
 
 @pytest.fixture(scope="module")
-def known(int8_reflector: Reflector) -> Fingerprint:
-    return int8_reflector.fingerprint(
+def known(small_reflector: Reflector) -> Fingerprint:
+    return small_reflector.fingerprint(
         TEXT, "fast", **{name: value for name, value in TINY.items() if name != "samples"}
     )
 

@@ -14,13 +14,13 @@ from tests.conftest import Run, refusal
 LEFT, RIGHT = "She missed the bus.", "She was late for work."
 
 
-def test_two_texts_and_one_with_a_blank_are_the_same(run: Run, int8_reflector: Reflector) -> None:
-    code, out, err = run("infill", "--json", "--top", "100", LEFT, RIGHT)
+def test_two_texts_and_one_with_a_blank_are_the_same(run_embedded: Run, int8_reflector: Reflector) -> None:
+    code, out, err = run_embedded("infill", "--json", "--top", "100", LEFT, RIGHT)
     assert (code, err) == (0, "")
     line = json.loads(out)
     expected = int8_reflector.infill(LEFT, RIGHT, "fast")
     assert line == expected.to_dict() | {"filled": expected.filled} | ({"note": line["note"]} if "note" in line else {})
-    assert run("infill", "--json", "--top", "100", f"{LEFT} ___ {RIGHT}")[1] == out
+    assert run_embedded("infill", "--json", "--top", "100", f"{LEFT} ___ {RIGHT}")[1] == out
 
 
 def test_lines_show_the_gap_and_what_each_filling_adds(run: Run) -> None:
@@ -89,8 +89,8 @@ BAD = {
     "no-such-file cannot be read": ["--file", "no-such-file"],
     "the input is empty": [],
     "must be kept, and 'Rain' in it must be avoided": ["--keep", "rain", "--avoid", "Rain", LEFT, RIGHT],
-    "What must be kept has": ["--keep", "a very long phrase " * 10, LEFT, RIGHT],
-    "The texts around the gap have 600 tokens": ["word " * 600 + "___"],
+    "The words to keep have": ["--keep", "a very long phrase " * 10, LEFT, RIGHT],
+    "The texts around the gap have": ["word " * 600 + "___"],
     "least_words is 9; it cannot be above most_words, 3": ["--least-words", "9", "--most-words", "3", LEFT, RIGHT],
     "samples is 0; it must be": ["--samples", "0", LEFT, RIGHT],
 }

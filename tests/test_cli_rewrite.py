@@ -48,16 +48,16 @@ def test_every_way_to_give_a_span_is_the_same(
     }  # fmt: skip
 
 
-def test_the_command_and_python_give_the_same(run: Run, int8_reflector: Reflector) -> None:
-    code, out, err = run("rewrite", "--json", "--top", "100", MARKED)
+def test_the_command_and_python_give_the_same(run_embedded: Run, int8_reflector: Reflector) -> None:
+    code, out, err = run_embedded("rewrite", "--json", "--top", "100", MARKED)
     assert (code, err) == (0, "")
     line = json.loads(out)
     assert line == int8_reflector.rewrite(MARKED, "fast").to_dict()
     assert (line["left"], line["right"]) == (BEFORE, AFTER)
 
 
-def test_lines_show_candidates_and_the_best_in_its_place(run: Run) -> None:
-    code, out, _ = run("rewrite", "--samples", "8", MARKED)
+def test_lines_show_candidates_and_the_best_in_its_place(run_embedded: Run) -> None:
+    code, out, _ = run_embedded("rewrite", "--samples", "8", MARKED)
     lines = out.splitlines()
     assert code == 0
     assert lines[0] == SPAN
@@ -65,31 +65,31 @@ def test_lines_show_candidates_and_the_best_in_its_place(run: Run) -> None:
     assert lines[-1].endswith("So we left. Nobody saw us.")
 
 
-def test_apply_prints_the_document_and_nothing_else(run: Run, int8_reflector: Reflector) -> None:
+def test_apply_prints_the_document_and_nothing_else(run_embedded: Run, int8_reflector: Reflector) -> None:
     result = int8_reflector.rewrite(SPAN, "fast", left=BEFORE, right=AFTER, samples=8)
     assert result.best is not None
-    assert run("rewrite", "--apply", "--samples", "8", MARKED) == (0, f"{BEFORE}{result.best}{AFTER}", "")
+    assert run_embedded("rewrite", "--apply", "--samples", "8", MARKED) == (0, f"{BEFORE}{result.best}{AFTER}", "")
 
 
-def test_several_documents_are_rewritten_one_per_line(run: Run, tmp_path: Path) -> None:
+def test_several_documents_are_rewritten_one_per_line(run_embedded: Run, tmp_path: Path) -> None:
     file = tmp_path / "documents.txt"
     file.write_text("It was late. [[We were tired.]]\nno span here\n[[It rained.]] We left.\n")
     for arguments, place in ((["--file", str(file)], "documents.txt"), (["-"], "standard input")):
-        code, out, _ = run("rewrite", "--json", *arguments, stdin=file.read_text())
+        code, out, _ = run_embedded("rewrite", "--json", *arguments, stdin=file.read_text())
         first, second, third = map(json.loads, out.splitlines())
         assert code == 2
         assert (first["source"], first["left"], first["right"]) == ("We were tired.", "It was late. ", "")
         assert (second["line"], second["document"]) == (2, "no span here")
         assert (third["source"], third["left"], third["right"]) == ("It rained.", "", " We left.")
-        code, out, err = run("rewrite", "--apply", "--samples", "8", *arguments, stdin=file.read_text())
+        code, out, err = run_embedded("rewrite", "--apply", "--samples", "8", *arguments, stdin=file.read_text())
         assert code == 2
         assert len(out.splitlines()) == 2
         assert err.startswith(f"refdec: line 2 of {place}: There is no span in [[ ]]")
 
 
-def test_apply_says_where_there_is_nothing_to_apply(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_says_where_there_is_nothing_to_apply(run_embedded: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refdec.tasks.constraints.Constraints.failures", lambda *_: ["says 'late'"])
-    code, out, err = run("rewrite", "--apply", "--avoid", "late", MARKED)
+    code, out, err = run_embedded("rewrite", "--apply", "--avoid", "late", MARKED)
     assert (code, out) == (1, "")
     assert err.startswith("refdec: None of ")
     assert err.count("\n") == 1
@@ -120,7 +120,7 @@ BAD = {
     "is a control character": ["It\x07 [[rained]]."],
     "Choose one": ["--apply", "--json", MARKED],
     "must be kept, and 'Rain' in it must be avoided": ["--keep", "rain", "--avoid", "Rain", MARKED],
-    "What must be kept has": ["--keep", "a very long phrase " * 10, MARKED],
+    "The words to keep have": ["--keep", "a very long phrase " * 10, MARKED],
     "novelty is 101.0": ["--novelty", "101", MARKED],
     "place is -1.0": ["--place", "-1", MARKED],
 }

@@ -15,13 +15,13 @@ REFERENCE, CANDIDATES = "The train was late.", ["The train came late.", "Add the
 
 
 def test_python_the_command_and_a_fingerprint_give_the_same(
-    run: Run, int8_reflector: Reflector, tmp_path: Path
+    run: Run, small_reflector: Reflector, tmp_path: Path
 ) -> None:
     file = str(tmp_path / "train.json")
     code, out, err = run("score", "--json", "--seed", "3", REFERENCE, *CANDIDATES)
     assert (code, err) == (0, "")
     lines = [json.loads(line) for line in out.splitlines()]
-    assert lines == [score.to_dict() for score in int8_reflector.score(REFERENCE, CANDIDATES, "fast", seed=3)]
+    assert lines == [score.to_dict() for score in small_reflector.score(REFERENCE, CANDIDATES, "fast", seed=3)]
     assert run("fingerprint", "--for", "score", "--seed", "3", "-o", file, REFERENCE)[0] == 0
     assert run("score", "--json", "--fingerprint", file, *CANDIDATES)[1] == out
 

@@ -49,7 +49,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_text_becomes_a_pair_that_every_task_takes(command: Run, corpus: Path) -> None:
-    code, out, err = command("train", str(corpus), "-o", "pair", "--tokens", "60000", *SMALL)
+    code, out, err = command("train", str(corpus), "-o", "pair", "--tokens", "20000", *SMALL)
     assert code == 0, err
     assert "forward" in out
     assert "the pair is in pair; its card is pair/README.md" in out

@@ -18,8 +18,9 @@ import refdec.lm.pair
 import refdec.tasks.reflector
 from refdec import PRESETS, Pair, ParaphraseSettings, Reflector
 from refdec.cli.main import main
-from tests.conftest import Run, make_presets_tiny
-from tests.example_files import write_example_files
+from tests import example_files
+from tests.conftest import Run, lend_calibration, make_presets_tiny
+from tests.example_files import in_a_second, write_example_files
 
 NARROW = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md", "docs/log.md"]
 
@@ -33,20 +34,27 @@ def blocks(language: str) -> list[tuple[str, str]]:
     ]
 
 
+def use_pair(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (refdec.lm.pair, refdec.tasks.reflector):
+        monkeypatch.setattr(module, "load_pair", lambda *_, **__: pair)
+
+
 @pytest.fixture
 def loaded(int8_pair: Pair, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """The loaded pair for every name, and an empty directory to work in."""
-    for module in (refdec.lm.pair, refdec.tasks.reflector):
-        monkeypatch.setattr(module, "load_pair", lambda *_, **__: int8_pair)
+    """The embedded pair for every name, and an empty directory to work in."""
+    use_pair(int8_pair, monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
-def small(loaded: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same with settings that take a second."""
+def small(small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The same with a small pair, and settings that take milliseconds."""
+    use_pair(small_reflector.pair, monkeypatch)
+    lend_calibration(monkeypatch)
     make_presets_tiny(monkeypatch)
-    return loaded
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 @pytest.mark.parametrize(("page", "code"), blocks("python"))
@@ -68,7 +76,8 @@ def commands() -> list[list[str]]:
 def test_commands_run(lines: list[str], small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_example_files(small, lines, Reflector())
     for line in lines:
-        monkeypatch.setattr(sys, "argv", shlex.split(line.partition(">")[0]))
+        checked = " --dry-run" if "--engine ray" in line else ""  # in its processes, the pair would be the embedded one
+        monkeypatch.setattr(sys, "argv", shlex.split(in_a_second(line.partition(">")[0] + checked)))
         with pytest.raises(SystemExit) as stop:
             main()
         assert not stop.value.code, line
@@ -84,8 +93,9 @@ def test_shown_outputs_look_as_they_do_now(
     for name, value in TERMINAL.items():
         monkeypatch.setenv(name, value)
     lines = [line for line, _ in block]
-    if any("--dry-run" in line for line in lines):  # it measures some rows, and looks the same with any settings
+    if any("--dry-run" in line for line in lines):  # it looks the same with any settings and any number of rows
         make_presets_tiny(monkeypatch)
+        monkeypatch.setattr(example_files, "MANY_ROWS", 1000)
     write_example_files(loaded, lines, Reflector())
     for line, shown in block:
         code, out, err = command(*shlex.split(line)[1:])
@@ -169,7 +179,9 @@ def test_make_targets_exist() -> None:
     assert all(f"\n{target}:" in makefile for target in named)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, *sorted((ROOT / "docs" / "results").glob("*.md"))], ids=lambda page: page.name
+)
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target

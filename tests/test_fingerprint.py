@@ -15,6 +15,7 @@ import pytest
 
 from refdec import Fingerprint, FingerprintSettings, InputError, ParaphraseSettings, Reflector, ScoreSettings
 from refdec.tasks.describe import ensembles_of, make_fingerprint
+from tests.conftest import on_both_engines
 
 TEXT = "The café “train” was late 🙂"
 SMALL: dict[str, Any] = {"contexts": 5, "context_tokens": 6, "kept_contexts": 2}
@@ -180,6 +181,7 @@ def test_no_changed_byte_is_loaded_as_something_else(known: Fingerprint, tmp_pat
     assert Fingerprint.load(file) == known
 
 
+@on_both_engines
 def test_making_one_again_gives_the_same(untrained: Reflector, known: Fingerprint) -> None:
     assert untrained.fingerprint(f" {TEXT}\n", FingerprintSettings(**SMALL)) == known
     assert make_fingerprint(untrained.pair, TEXT, known.settings, ensembles_of(untrained.pair, known)) == known

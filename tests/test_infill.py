@@ -16,6 +16,7 @@ from refdec.text.overlap import copies
 from refdec.text.sentences import split_sentences
 from refdec.text.stems import stem
 from refdec.text.words import bare_words
+from tests.conftest import on_both_engines
 
 SMALL: dict[str, Any] = {"contexts": 4, "context_tokens": 6, "kept_contexts": 2, "samples": 4, "tokens": 12}
 SETTINGS = InfillSettings(**SMALL)
@@ -24,8 +25,8 @@ TOLERANCE = 1e-4
 
 
 @pytest.fixture(scope="module")
-def found(reflector: Reflector) -> InfillResult:
-    return reflector.infill(LEFT, RIGHT, SETTINGS)
+def found(int8_reflector: Reflector) -> InfillResult:
+    return int8_reflector.infill(LEFT, RIGHT, SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -68,8 +69,8 @@ def test_several_blanks_are_filled_one_after_the_other(untrained: Reflector) -> 
 @pytest.mark.parametrize(
     ("left", "right"), [(LEFT, RIGHT), ("Tom was hungry.", "He felt much better."), ("The cat sat there.", "")]
 )
-def test_a_filling_is_one_sentence_of_its_own(reflector: Reflector, left: str, right: str) -> None:
-    result = reflector.infill(left, right, SETTINGS)
+def test_a_filling_is_one_sentence_of_its_own(int8_reflector: Reflector, left: str, right: str) -> None:
+    result = int8_reflector.infill(left, right, SETTINGS)
     assert result.candidates
     for item in result:
         assert len(split_sentences(item.text)) == 1
@@ -150,6 +151,7 @@ def test_a_filling_passes_if_both_observations_gain_and_those_come_first(found: 
     assert found.filled == f"{LEFT} {found} {RIGHT}"
 
 
+@on_both_engines
 @pytest.mark.parametrize(("left", "right"), [("We ate", ""), ("", "for dinner.")])
 def test_one_observation_is_enough(untrained: Reflector, left: str, right: str) -> None:
     result = untrained.infill(left, right, SETTINGS, samples=8)
@@ -159,19 +161,20 @@ def test_one_observation_is_enough(untrained: Reflector, left: str, right: str) 
     assert result.filled == f"{left} {result} {right}".strip()
 
 
-def test_constraints_hold(reflector: Reflector) -> None:
+def test_constraints_hold(int8_reflector: Reflector) -> None:
     constraints = Constraints(keep=("home",), avoid=("she",))
-    result = reflector.infill(LEFT, RIGHT, SETTINGS, constraints=constraints)
+    result = int8_reflector.infill(LEFT, RIGHT, SETTINGS, constraints=constraints)
     assert result.candidates
     assert all(constraints.failures(item.text) == [] for item in result)
     assert "keep='home'" in result.signature
 
 
-def test_same_seed_same_fillings(reflector: Reflector, found: InfillResult) -> None:
-    assert reflector.infill(f" {LEFT}\n", RIGHT, SETTINGS) == found
+def test_same_seed_same_fillings(int8_reflector: Reflector, found: InfillResult) -> None:
+    assert int8_reflector.infill(f" {LEFT}\n", RIGHT, SETTINGS) == found
     assert "seed:0" in found.signature
 
 
+@on_both_engines
 def test_many_gaps_are_filled_in_order_as_if_alone(untrained: Reflector) -> None:
     gaps = [("We ate", "for dinner."), ("She went to", "yesterday.")]
     found = list(untrained.infill_all(gaps, SETTINGS, samples=2))

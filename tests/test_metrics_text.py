@@ -95,22 +95,21 @@ def test_meteor_is_that_of_its_authors_program() -> None:
     # one chunk.
     mean = (2 / 3) / (0.85 + 0.15 * 2 / 3)
     assert corpus_meteor(["red house"], [["red house garden"]]) == pytest.approx(100 * mean * (1 - 0.6 * 0.5**0.2))
-    # The best reference counts, and what a text has inside does not reach the program's own syntax.
-    tricky = ["red ||| house\nblue", "the cat sat"]
-    assert corpus_meteor(tricky, [["nothing alike", "red ||| house\r\nblue"], ["the cat sat"]]) == pytest.approx(100)
 
 
 @pytest.mark.skipif(bool(_why_no_meteor()), reason=_why_no_meteor() or "nothing is missing")
 @pytest.mark.processes
 def test_meteor_of_the_programs_counts_is_its_score() -> None:
-    texts, references = ["red house", "the cat sat"], [["nothing", "red house garden"], ["the cat sat"]]
+    # The best reference counts, and what a text has inside does not reach the program's own syntax.
+    texts = ["red house", "the cat sat", "red ||| house\nblue"]
+    references = [["nothing", "red house garden"], ["the cat sat"], ["nothing alike", "red ||| house\r\nblue"]]
     rows = meteor.meteor_statistics(texts, references)
     alone = (2 / 3) / (0.85 + 0.15 * 2 / 3) * (1 - 0.6 * 0.5**0.2)
-    assert meteor.meteor_of(rows) == pytest.approx([100 * alone, 100])
+    assert meteor.meteor_of(rows) == pytest.approx([100 * alone, 100, 100])
     # Together: "the" weighs 0.25 and every other word 0.75, so recall is 3.25 of 4; five words match in one chunk, for
     # that of a text which is its reference is not counted.
     pooled = 1 / (0.15 + 0.85 / 0.8125) * (1 - 0.6 * (1 / 5) ** 0.2)
-    assert float(meteor.meteor_of(rows.sum(0))) == pytest.approx(100 * pooled)
+    assert float(meteor.meteor_of(rows[:2].sum(0))) == pytest.approx(100 * pooled)
 
 
 STUB = """#!{python}

@@ -100,7 +100,7 @@ def test_loading_the_embedded_pair_does_without_transformers() -> None:
         "import sys, refdec; pair = refdec.load_pair(device='cpu'); print(pair.precision); "
         "sys.exit(any(name.partition('.')[0] == 'transformers' for name in sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() in ("int8", "float32")
 

@@ -23,8 +23,8 @@ TEXTS = ["How do I learn to cook?", "The train was late again.", "I love it."]
 
 
 @pytest.fixture(scope="module")
-def result(reflector: Reflector) -> ParaphraseResult:
-    return reflector.paraphrase(TEXTS[0], contexts=12, context_tokens=24, samples=8)
+def result(int8_reflector: Reflector) -> ParaphraseResult:
+    return int8_reflector.paraphrase(TEXTS[0], contexts=12, context_tokens=24, samples=8)
 
 
 def test_candidates_come_best_first_with_score_novelty_and_side(result: ParaphraseResult) -> None:
@@ -39,8 +39,10 @@ def test_candidates_come_best_first_with_score_novelty_and_side(result: Paraphra
     assert len({candidate.text for candidate in result}) == len(result.candidates)
 
 
-def test_the_score_is_the_mean_fit_of_both_sides_with_the_prior(result: ParaphraseResult, reflector: Reflector) -> None:
-    loss = reflector.settings(ParaphraseSettings).loss
+def test_the_score_is_the_mean_fit_of_both_sides_with_the_prior(
+    result: ParaphraseResult, int8_reflector: Reflector
+) -> None:
+    loss = int8_reflector.settings(ParaphraseSettings).loss
     for candidate in result:
         total = 0.0
         for side in ("right", "left"):
@@ -72,25 +74,25 @@ def test_the_weights_are_certified(result: ParaphraseResult) -> None:
     assert result.gap.keys() == result.log_rd.keys() == {"left", "right"}
 
 
-def test_the_signature_names_everything_that_matters(result: ParaphraseResult, pair: Pair) -> None:
+def test_the_signature_names_everything_that_matters(result: ParaphraseResult, int8_pair: Pair) -> None:
     for part in (
         "refdec:",
         "task:paraphrase",
-        f"pair:{pair.name}",
+        f"pair:{int8_pair.name}",
         "contexts:12",
         "seed:0",
         "torch:",
         "device:cpu",
-        "precision:float32",
+        "precision:int8",
     ):
         assert part in result.signature
 
 
-def test_same_seed_same_text_in_any_batch(reflector: Reflector) -> None:
-    together = reflector.paraphrase(TEXTS[:2], "paper", **TINY)
-    assert reflector.paraphrase(TEXTS[1::-1], "paper", **TINY) == together[::-1]
+def test_same_seed_same_text_in_any_batch(small_reflector: Reflector) -> None:
+    together = small_reflector.paraphrase(TEXTS[:2], "paper", **TINY)
+    assert small_reflector.paraphrase(TEXTS[1::-1], "paper", **TINY) == together[::-1]
     for item in together:
-        assert reflector.paraphrase(item.source, "paper", **TINY) == item
+        assert small_reflector.paraphrase(item.source, "paper", **TINY) == item
 
 
 def test_a_list_gives_a_list_and_an_iterator_gives_results_as_they_are_made(untrained: Reflector) -> None:
@@ -123,8 +125,8 @@ def test_a_fingerprint_is_of_one_text(untrained: Reflector) -> None:
         untrained.paraphrase(TEXTS, fingerprint=known)
 
 
-def test_another_seed_gives_other_contexts(int8_reflector: Reflector) -> None:
-    one, other = (int8_reflector.paraphrase(TEXTS[0], "paper", seed=seed, **TINY) for seed in (0, 1))
+def test_another_seed_gives_other_contexts(small_reflector: Reflector) -> None:
+    one, other = (small_reflector.paraphrase(TEXTS[0], "paper", seed=seed, **TINY) for seed in (0, 1))
     assert one.contexts != other.contexts
 
 
@@ -135,8 +137,8 @@ def test_every_frame_gives_candidates_of_its_text(int8_reflector: Reflector, fra
     assert all("\n" not in candidate.text for candidate in found)
 
 
-def test_the_authors_way_of_learning_weights_is_still_there(int8_reflector: Reflector) -> None:
-    found = int8_reflector.paraphrase(TEXTS[0], "paper", solver="adam", **TINY)
+def test_the_authors_way_of_learning_weights_is_still_there(small_reflector: Reflector) -> None:
+    found = small_reflector.paraphrase(TEXTS[0], "paper", solver="adam", **TINY)
     assert found.candidates
     assert "solver:adam" in found.signature
 
@@ -154,40 +156,40 @@ def test_the_authors_way_of_learning_weights_is_still_there(int8_reflector: Refl
         "Why?",
     ],
 )
-def test_unusual_text_still_works(int8_reflector: Reflector, text: str) -> None:
-    found = int8_reflector.paraphrase(text, "paper", **TINY)
+def test_unusual_text_still_works(untrained: Reflector, text: str) -> None:
+    found = untrained.paraphrase(text, "paper", **TINY)
     assert found.source == text
     assert found.contexts
 
 
-def test_a_text_longer_than_the_window_is_told_how_long_it_may_be(reflector: Reflector) -> None:
+def test_a_text_longer_than_the_window_is_told_how_long_it_may_be(int8_reflector: Reflector) -> None:
     with pytest.raises(InputError, match=r"has \d+ tokens; with contexts of 40 it may have 46\d"):
-        reflector.paraphrase("word " * 480)
+        int8_reflector.paraphrase("word " * 480)
     with pytest.raises(InputError, match="sentence by sentence"):
-        reflector.paraphrase("word " * 1_000_000)
+        int8_reflector.paraphrase("word " * 1_000_000)
     with pytest.raises(InputError, match="Lower context_tokens"):
-        reflector.paraphrase("A short text.", context_tokens=600)
+        int8_reflector.paraphrase("A short text.", context_tokens=600)
     with pytest.raises(InputError, match=r"GiB of memory. Use at most \d+ contexts"):
-        reflector.paraphrase("word " * 300, contexts=5000)
+        int8_reflector.paraphrase("word " * 300, contexts=5000)
 
 
-def test_a_long_text_within_the_window_works(int8_reflector: Reflector) -> None:
-    text = "The committee met on Tuesday to talk about the budget. " * 14
-    assert int8_reflector.paraphrase(text, "paper", **(TINY | {"contexts": 2, "samples": 2})).contexts
+def test_a_long_text_within_the_window_works(small_reflector: Reflector) -> None:
+    text = "The committee met on Tuesday to talk about the budget. " * 4
+    assert small_reflector.paraphrase(text, "paper", **(TINY | {"contexts": 2, "samples": 2})).contexts
 
 
-def test_a_bad_text_in_a_list_is_named_before_any_work(reflector: Reflector) -> None:
+def test_a_bad_text_in_a_list_is_named_before_any_work(int8_reflector: Reflector) -> None:
     stages: list[str] = []
     with pytest.raises(InputError, match="Text 2 of 3: The text is empty"):
-        reflector.paraphrase(["Fine.", " ", "Fine too."], stage=stages.append)
+        int8_reflector.paraphrase(["Fine.", " ", "Fine too."], stage=stages.append)
     with pytest.raises(InputError, match="Text 2 of 2: The text has"):
-        reflector.paraphrase(["Fine.", "word " * 600], stage=stages.append)
+        int8_reflector.paraphrase(["Fine.", "word " * 600], stage=stages.append)
     assert stages == []
 
 
-def test_a_wrong_setting_is_refused(reflector: Reflector) -> None:
+def test_a_wrong_setting_is_refused(int8_reflector: Reflector) -> None:
     with pytest.raises(SettingsError, match="did you mean"):
-        reflector.paraphrase("Hello there.", sampels=3)
+        int8_reflector.paraphrase("Hello there.", sampels=3)
 
 
 @pytest.mark.parametrize("copy", ["how do i learn to cook", "How do I learn to cook?!", "HOW do I learn to cook?"])

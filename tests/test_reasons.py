@@ -12,6 +12,7 @@ from refdec.reflect.schedule import run
 from refdec.tasks.describe import ensembles_of
 from refdec.tasks.frame import FRAMES
 from refdec.tasks.reasons import explain_tokens
+from tests.conftest import on_both_engines
 
 SMALL: dict[str, Any] = {"contexts": 3, "context_tokens": 4, "kept_contexts": 2}
 TEXTS = [
@@ -34,6 +35,7 @@ def test_the_tokens_joined_are_the_text(untrained: Reflector, frame: str) -> Non
         assert all(token.text and token.surprise >= -1e-4 for token in tokens)
 
 
+@on_both_engines
 def test_surprises_are_those_of_the_plain_version_in_both_directions(untrained: Reflector) -> None:
     pair, text = untrained.pair, "It rained."
     ensembles = ensembles_of(pair, untrained.fingerprint(text, FingerprintSettings(**SMALL)))

@@ -9,6 +9,7 @@ import pytest
 from refdec import Constraints, InputError, Pair, Reflector, RewriteResult, RewriteSettings
 from refdec.reflect import reference
 from refdec.tasks.rewrite import Spot, find_span, split_document
+from tests.conftest import on_both_engines
 
 SMALL: dict[str, Any] = {"contexts": 4, "context_tokens": 6, "kept_contexts": 2, "samples": 6}
 SETTINGS = RewriteSettings(**SMALL)
@@ -17,8 +18,8 @@ TOLERANCE = 1e-4
 
 
 @pytest.fixture(scope="module")
-def found(reflector: Reflector) -> RewriteResult:
-    return reflector.rewrite(f"{LEFT}[[{SPAN}]]{RIGHT}", SETTINGS)
+def found(int8_reflector: Reflector) -> RewriteResult:
+    return int8_reflector.rewrite(f"{LEFT}[[{SPAN}]]{RIGHT}", SETTINGS)
 
 
 @pytest.mark.parametrize(
@@ -76,6 +77,7 @@ def test_every_way_to_name_the_span_is_the_same(untrained: Reflector) -> None:
     assert untrained.rewrite(" good food\n", SETTINGS, left="We ate", right="today.") == marked
 
 
+@on_both_engines
 def test_many_documents_are_rewritten_in_order_as_if_alone(untrained: Reflector) -> None:
     documents = ["We ate [[good food]] today.", "It was [[very]] late."]
     found = list(untrained.rewrite_all(documents, SETTINGS))
@@ -104,6 +106,7 @@ def test_the_fits_of_the_neighbours_count_beside_those_of_the_others(found: Rewr
     assert scores == sorted(scores, reverse=True)
 
 
+@on_both_engines
 @pytest.mark.parametrize(
     ("left", "right"), [("We ate ", " today."), ("", " today."), ("We ate ", ""), ('A "', '" ate.')]
 )
@@ -165,9 +168,11 @@ def test_neighbours_may_be_missing(untrained: Reflector, document: str) -> None:
     assert {context.side for context in found.contexts} == {"left", "right"}
 
 
-def test_constraints_hold_and_numbers_are_those_of_the_span(reflector: Reflector) -> None:
+def test_constraints_hold_and_numbers_are_those_of_the_span(int8_reflector: Reflector) -> None:
     constraints = Constraints(avoid=("bus",), automatic=("numbers",))
-    found = reflector.rewrite("We met 3 men. [[The bus left at 5:30.]] I missed it.", SETTINGS, constraints=constraints)
+    found = int8_reflector.rewrite(
+        "We met 3 men. [[The bus left at 5:30.]] I missed it.", SETTINGS, constraints=constraints
+    )
     assert found.candidates
     assert all("5:30" in item.text and "bus" not in item.text for item in found)
     assert set(found.rejected) <= {"lacks '5:30'", "says 'bus'"}

@@ -14,6 +14,7 @@ from refdec.reflect.side import Side, both_sides
 from refdec.tasks.frame import FRAMES
 from refdec.tasks.score import score
 from refdec.tasks.yardstick import MOST_YARDSTICKS, UNRELATED, Yardsticks
+from tests.conftest import on_both_engines
 
 SMALL: dict[str, Any] = {"contexts": 3, "context_tokens": 3, "kept_contexts": 2, "context_top_p": 0.9}
 TEXT = "The train was late again."
@@ -60,6 +61,7 @@ def test_a_reference_is_as_good_as_itself(untrained: Reflector, text: str, chang
     assert float(found) == 100
 
 
+@on_both_engines
 def test_the_score_is_that_of_the_plain_version_on_each_side(untrained: Reflector) -> None:
     for name in ("right", "left"):
         plain, own = (plain_score(untrained, name, TEXT, text) for text in (PARAPHRASE, TEXT))
@@ -149,6 +151,7 @@ def test_a_paraphrase_is_above_an_unrelated_text_and_that_is_near_zero(reflector
     assert other.scaled < 20
 
 
+@on_both_engines
 def test_candidates_come_back_in_order_whatever_shares_the_call(untrained: Reflector) -> None:
     texts = [OTHER, PARAPHRASE, OTHER, TEXT]
     together = untrained.score(TEXT, texts, **SMALL)
@@ -161,12 +164,14 @@ def test_candidates_come_back_in_order_whatever_shares_the_call(untrained: Refle
 GROUPS = [(TEXT, [PARAPHRASE, OTHER]), ("Is it far?", ["Is it a long way to the station?"]), (OTHER, [TEXT, OTHER])]
 
 
+@on_both_engines
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_groups_one_by_one_are_single_scores(untrained: Reflector, symmetric: bool) -> None:
     found = list(untrained.score_all(GROUPS, symmetric=symmetric, **SMALL))
     assert found == [untrained.score(text, texts, symmetric=symmetric, **SMALL) for text, texts in GROUPS]
 
 
+@on_both_engines
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_groups_together_are_close_to_single_scores(untrained: Reflector, symmetric: bool) -> None:
     """A padded batch rounds differently, by about 1e-5 nats a token; no draw here is near enough an edge to change."""
@@ -189,7 +194,12 @@ FORMS: list[tuple[dict[str, Any], bool]] = [
 CANDIDATES = [PARAPHRASE, "It is the third time this week that no train came at all.", UNRELATED[0], TEXT]
 
 
-@pytest.mark.parametrize(("changes", "explain"), FORMS, ids=str)
+@pytest.mark.parametrize(
+    ("untrained", "changes", "explain"),
+    [*(("our engine", *form) for form in FORMS), ("transformers", *FORMS[2])],
+    indirect=["untrained"],
+    ids=str,
+)
 def test_every_digit_is_the_same_alone_in_groups_and_with_a_store(
     untrained: Reflector, changes: dict[str, Any], explain: bool
 ) -> None:
@@ -228,6 +238,7 @@ def test_a_store_explains_what_it_described_without_weights(untrained: Reflector
     assert found.explanation is not None
 
 
+@on_both_engines
 def test_with_a_store_the_models_read_a_reference_once(untrained: Reflector) -> None:
     pair, settings = untrained.pair, ScoreSettings(**SMALL)
     store = Yardsticks(pair, settings)

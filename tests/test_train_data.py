@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import lzma
@@ -563,6 +564,7 @@ def test_small_chunks_change_only_the_order(tmp_path: Path, tokenizer: Tokenizer
     ]
 
 
+@pytest.mark.processes
 def test_the_same_bytes_whatever_the_number_of_workers(tmp_path: Path, tokens: Tokens) -> None:
     folder = many_files(tmp_path / "corpus", documents=12_000)
     corpus = Corpus.at([folder], HELD)
@@ -590,6 +592,7 @@ class Ending(Corpus):
         os._exit(3)
 
 
+@pytest.mark.processes
 def test_what_goes_wrong_in_a_process_reaches_the_caller(tmp_path: Path, tokens: Tokens) -> None:
     path = write_jsonl(tmp_path / "a.jsonl.xz", list(map(story, range(2_000))))
     with pytest.raises(ModelError, match=r"^Story 777 is not told\.$"):
@@ -649,10 +652,14 @@ def script(tmp_path: Path, tokenizer: Tokenizer) -> Iterator[Callable[[], subpro
 
 
 def members(group: int) -> list[str]:
-    """The processes of a group that have not ended."""
-    listing = subprocess.run(["ps", "-wweo", "pgid=,stat=,args="], capture_output=True, check=True).stdout.decode()
-    rows = [line.split(None, 2) for line in listing.splitlines()]
-    return [args for pgid, state, args in rows if pgid == str(group) and state[0] not in "ZX"]
+    """The commands of the processes of a group that have not ended."""
+    commands = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            state, _, pgid = (process / "stat").read_text().rpartition(")")[2].split()[:3]
+            if pgid == str(group) and state not in "ZX":
+                commands.append((process / "cmdline").read_text().replace("\0", " "))
+    return commands
 
 
 def wait_until_gone(group: int) -> None:
@@ -664,8 +671,9 @@ def wait_until_gone(group: int) -> None:
 
 def wait_for_children(process: subprocess.Popen[bytes]) -> None:
     """Wait for the first child processes, which are still importing."""
-    while not any("spawn_main" in args for args in members(process.pid)):
+    while not any("spawn_main" in command for command in members(process.pid)):
         assert process.poll() is None
+        time.sleep(0.01)
 
 
 def wait_until_some_are_kept(process: subprocess.Popen[bytes]) -> None:
