@@ -9,19 +9,19 @@ nothing of files and tasks.
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
+import pickle
 import socket
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, chdir, closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from refdec.batch.item import Item, Outcome
 from refdec.errors import ModelError, SettingsError
@@ -60,8 +60,6 @@ ENVIRONMENT = {
     "RAY_raylet_client_connect_timeout_milliseconds": "30000",
 }
 """Settings that Ray takes from the environment alone, when it is imported."""
-
-Record = TypeVar("Record", Item, Outcome)
 
 
 class Hands(Protocol):
@@ -144,7 +142,7 @@ class Cluster:
     ) -> Generator[Outcome, None, None]:
         with _plain_errors(self._ray), closing(_chunks(self._ray, make, todo, fleet, batch_size)) as chunks:
             for chunk in chunks:
-                yield from _unpack(Outcome, chunk)
+                yield from _unpack(chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +306,7 @@ def _source(ray: Any, todo: Iterable[Item], size: int) -> Any:
             with chdir(home):
                 items = iter(todo)
                 while chunk := list(islice(items, size)):
-                    yield _pack(Item, chunk)
+                    yield _pack(chunk)
         except Exception as error:
             raise _Raised(error) from None
 
@@ -340,7 +338,7 @@ class _Actor:
         try:
             if self._problem is not None:
                 raise self._problem
-            return _pack(Outcome, self._hands.outcomes(_unpack(Item, chunk), self._batch_size))
+            return _pack(self._hands.outcomes(_unpack(chunk), self._batch_size))
         except Exception as error:
             raise _Raised(error) from None
 
@@ -362,33 +360,13 @@ def _plain_errors(ray: Any) -> Iterator[None]:
         raise ModelError(f"The run failed on Ray's side: {str(cause).strip()}") from error
 
 
-def _pack(kind: type[Record], records: Iterable[Record]) -> Any:
-    """A table of one row: each cell lists a field of all records."""
+def _pack(records: Iterable[Item] | Iterable[Outcome]) -> Any:
+    """A table of one cell that holds all records. Ray's own messages between processes are pickled in the same way."""
     import pyarrow as pa
 
-    text = pa.string()
-    types = {
-        "int": pa.int64(),
-        "bool": pa.bool_(),
-        "str": text,
-        "tuple[str, ...]": pa.list_(text),
-        "dict[str, Any]": text,
-    }
-    schema = pa.schema({field.name: pa.list_(types[str(field.type)]) for field in fields(kind)})
-    cells: dict[str, list[Any]] = {name: [] for name in schema.names}
-    for record in records:
-        for name, values in cells.items():
-            value = getattr(record, name)
-            values.append(json.dumps(value) if isinstance(value, dict) else value)
-    return pa.table({name: [values] for name, values in cells.items()}, schema=schema)
+    return pa.table({"records": [pickle.dumps(list(records))]})
 
 
-def _unpack(kind: type[Record], table: Any) -> Iterator[Record]:
-    for row in table.to_pylist():
-        for values in zip(*row.values(), strict=True):
-            cells = dict(zip(row, values, strict=True))
-            if kind is Item:
-                cells["texts"] = tuple(cells["texts"])
-            else:
-                cells["fields"] = json.loads(cells["fields"])
-            yield kind(**cells)
+def _unpack(table: Any) -> Iterator[Any]:
+    for cell in table["records"]:
+        yield from pickle.loads(cell.as_py())
