@@ -41,18 +41,13 @@ SHOWN = 3
 
 UNITS = (("GB", 1e9), ("MB", 1e6))
 
+Kind = type[FingerprintSettings]
+Options = dict[str, Any]
 Engine = Callable[[Job, Todo, Callable[[], None]], Iterator[Outcome]]
 """Computes the items of a job; calls the function when it begins to, after the models are loaded."""
 
 
-def to_file(
-    kind: type[FingerprintSettings],
-    known: Fingerprint | None,
-    input: str,
-    path: Path,
-    options: dict[str, Any],
-    bar: Bar,
-) -> int:
+def to_file(kind: Kind, known: Fingerprint | None, input: str, path: Path, options: Options, bar: Bar) -> int:
     """A table into a file, which takes its place when it is complete."""
     output = Output(path, formats.format_of(path, options["output_format"]), options["formulas"])
     check_writable(path)
@@ -133,9 +128,7 @@ def _compute(
         raise OutOfMemory(f"{retries:,} of {rows:,} rows ran out of memory. The same command tries them again.")
 
 
-def to_standard_output(
-    kind: type[FingerprintSettings], known: Fingerprint | None, input: str, options: dict[str, Any], bar: Bar
-) -> int:
+def to_standard_output(kind: Kind, known: Fingerprint | None, input: str, options: Options, bar: Bar) -> int:
     """A table onto standard output, row by row; nothing is kept."""
     read_as = formats.format_of(Path(input), options["format"])
     written_as = options["output_format"] or read_as
@@ -164,7 +157,7 @@ def to_standard_output(
 
 
 @contextmanager
-def _engine(options: dict[str, Any], bar: Bar) -> Iterator[tuple[str, Engine]]:
+def _engine(options: Options, bar: Bar) -> Iterator[tuple[str, Engine]]:
     """The kind of device that rows are computed on, and the engine that does it."""
     if options["engine"] == "ray" and not options["dry_run"]:
         from refdec.batch import ray_engine
@@ -209,13 +202,7 @@ def _opened(input: str, read_as: str, written_as: str) -> tuple[Iterable[Row], t
     return itertools.chain([first], rows), tuple(Column(name, "json") for name in first.fields)
 
 
-def _job(
-    kind: type[FingerprintSettings],
-    known: Fingerprint | None,
-    columns: Sequence[Column],
-    options: dict[str, Any],
-    device: str,
-) -> Job:
+def _job(kind: Kind, known: Fingerprint | None, columns: Sequence[Column], options: Options, device: str) -> Job:
     scores = issubclass(kind, ScoreSettings)
     forward, backward = (_everywhere(options[name]) for name in ("forward", "backward"))
     return Job.make(
@@ -240,9 +227,7 @@ def _everywhere(name: str | None) -> str | None:
     return name if path is None or not path.is_dir() else str(path.resolve())
 
 
-def _tell_cost(
-    table: InputTable, job: Job, output: Output, look: Look, rows: int, options: dict[str, Any], bar: Bar
-) -> None:
+def _tell_cost(table: InputTable, job: Job, output: Output, look: Look, rows: int, options: Options, bar: Bar) -> None:
     """Print what the table holds, and what its rows would cost."""
     bar.begin("computing a few rows")
     done = Done.at(output.parts) if options["resume"] else Done(output.parts, {})

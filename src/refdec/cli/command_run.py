@@ -104,11 +104,6 @@ class CommandRun:
     def reflector(self) -> Reflector:
         return load_reflector(self._options)
 
-    @property
-    def explains(self) -> bool:
-        """Whether the reasons for results are shown or written."""
-        return bool(self._options["explain"] or self._page)
-
     def exit_code(self) -> int:
         if not self._begun:
             raise InputError("There was no text to work on: the input is empty.")

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from refdec.page.pieces import yardstick
@@ -23,6 +24,8 @@ SURPRISES = ((3.0, ""), (6.0, "magenta"), (10.0, "bold magenta"), (float("inf"),
 FIT_WIDTH = 7  # terminal columns that a fit takes with the space before it: -103.4
 NUMBER_WIDTH = 5  # terminal columns that the number of a text takes, with the edges of the table
 TEXT_WIDTH = 38  # terminal columns that a text needs with its number and score, to be readable
+number_column = partial(Column, justify="right", no_wrap=True)
+text_column = partial(Column, overflow="fold")
 CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f]+")
 
 
@@ -80,11 +83,9 @@ def _show(console: Console, title: str, table: Table) -> None:
 
 
 def _contexts_table(contexts: Sequence[Context]) -> Table:
-    table = _table()
-    table.add_column("#", justify="right")
-    table.add_column("side")
-    table.add_column("weight", justify="right")
-    table.add_column("context", overflow="fold")
+    table = _table(
+        Column("#", justify="right"), Column("side"), Column("weight", justify="right"), text_column("context")
+    )
     for number, context in enumerate(contexts, start=1):
         table.add_row(str(number), context.side, f"{context.weight:.2f}", Text(_with_place(context)))
     return table
@@ -99,12 +100,7 @@ def _split_fits(count: int, width: int) -> list[range]:
 
 
 def _texts_table(explanation: Explanation, columns: range) -> Table:
-    table = _table()
-    table.add_column("", justify="right")
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("text", overflow="fold")
-    for index in columns:
-        table.add_column(f"#{index + 1}", justify="right", no_wrap=True)
+    table = _table(Column(justify="right"), number_column("score"), text_column("text"), *_fit_columns(columns))
     for number, reason in enumerate(explanation.reasons):
         text = _shaded(reason)
         if reason.text and reason.label:
@@ -115,13 +111,14 @@ def _texts_table(explanation: Explanation, columns: range) -> Table:
 
 def _fits_table(explanation: Explanation, columns: range) -> Table:
     """Fits of the texts, by their numbers in the table above."""
-    table = _table()
-    table.add_column("", justify="right")
-    for index in columns:
-        table.add_column(f"#{index + 1}", justify="right", no_wrap=True)
+    table = _table(Column(justify="right"), *_fit_columns(columns))
     for number, reason in enumerate(explanation.reasons):
         table.add_row(str(number), *_fits(reason, columns))
     return table
+
+
+def _fit_columns(columns: range) -> list[Column]:
+    return [number_column(f"#{index + 1}") for index in columns]
 
 
 def _fits(reason: Reason, columns: range) -> list[Text]:
@@ -155,9 +152,9 @@ def _surprise_legend() -> Text:
     return legend
 
 
-def _table() -> Table:
+def _table(*columns: Column) -> Table:
     """A table that spends one space between columns, so that more of them fit."""
-    return Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    return Table(*columns, box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
 
 
 def _lines(explanation: Explanation) -> list[str]:

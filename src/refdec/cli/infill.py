@@ -9,14 +9,7 @@ import click
 
 from refdec.cli.command_run import CommandRun
 from refdec.cli.inputs import ARGUMENT, Origin, texts_from
-from refdec.cli.options import (
-    TaskCommand,
-    checked_settings,
-    constraint_options,
-    file_option,
-    task_options,
-    top_option,
-)
+from refdec.cli.options import TaskCommand, checked_settings, file_option, ranked_options, task_options
 from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
 from refdec.results import InfillResult
@@ -33,8 +26,7 @@ EXAMPLE = 'refdec infill "She missed the bus. ___ She was late for work."'
 @click.command("infill", cls=TaskCommand, short_help="Fill the gaps in texts.")
 @click.argument("texts", nargs=-1, metavar="[TEXT | LEFT RIGHT | -]")
 @file_option("texts with ___ in a file, one per line")
-@top_option("fillings")
-@constraint_options
+@ranked_options("how many fillings to show")
 @task_options(InfillSettings)
 def infill_command(texts: tuple[str, ...], **options: Any) -> int:
     """Fill the gap between two texts, or every ___ of one text, from left to right.

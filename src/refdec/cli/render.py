@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from refdec.cli.explain import nats_text, one_line
+from refdec.cli.explain import nats_text, number_column, one_line, text_column
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score
 from refdec.tasks.choice import percent
 from refdec.tasks.confidence import GOOD
@@ -44,9 +44,12 @@ def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Parap
                 console, f"{item.relative:+8.2f}  {sure}novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}"
             )
     _note(console, note)
+    best = next((item for item in chosen if not item.copy), None)
+    if best is not None and isinstance(result, RewriteResult):
+        _show_in_place(console, result, best)
 
 
-def show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> None:
+def _show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> None:
     """A candidate in place of the span, with the nearest part of the document."""
     left, right = result.left, result.right
     if len(left) > NEIGHBOUR:
@@ -145,13 +148,8 @@ def _fillings_table(chosen: tuple[Filling, ...]) -> Table:
 
 def _table(text: str, *numbers: str, from_side: bool = False) -> Table:
     """A table of texts with numbers beside them."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column(text, overflow="fold", ratio=1)
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
-    if from_side:
-        table.add_column("from")
-    return table
+    side = [Column("from")] if from_side else []
+    return Table(text_column(text, ratio=1), *map(number_column, numbers), *side, box=box.SIMPLE_HEAD)
 
 
 def _heading(console: Console, text: Text) -> None:
