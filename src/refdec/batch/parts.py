@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -91,14 +92,11 @@ class Parts:
         self.manifest.forget_counts()
         for number in _numbers(self.home):
             path = _path(self.home, number)
-            part = GrowingFile(path, lock=False)
-            try:
+            with closing(GrowingFile(path, lock=False)) as part:
                 content = part.content()
                 whole = content.rfind(b"\n") + 1
                 if whole < len(content):
                     part.cut(whole)
-            finally:
-                part.close()
             entries = list(_entries(path, content[:whole]))
             if retry_errors:
                 entries = [entry for entry in entries if "error" not in entry]

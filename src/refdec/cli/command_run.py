@@ -21,6 +21,7 @@ from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Progress
 from refdec.cli.selection import explained
 from refdec.errors import InputError
+from refdec.files.values import HALF
 from refdec.files.whole import check_writable, write_whole
 from refdec.settings import FingerprintSettings
 
@@ -70,6 +71,7 @@ class CommandRun:
 
     def __init__(self, options: dict[str, Any], kind: type[FingerprintSettings]) -> None:
         self._options = options
+        self._page: Path | None = options.get("html")
         self._progress = Progress(options["quiet"])
         self.stage, self.tell = self._progress.stage, self._progress.tell
         self.arguments = {"settings": options["preset"], "stage": self.stage, **given(kind, options)}
@@ -174,10 +176,6 @@ class CommandRun:
         with self._pause():
             click.echo(f"refdec: {origin}{words}", err=True)
 
-    @property
-    def _page(self) -> Path | None:
-        return self._options.get("html")
-
     @contextmanager
     def _pause(self) -> Iterator[None]:
         """Take the progress line away while something is printed."""
@@ -189,8 +187,4 @@ class CommandRun:
 
 def json_line(content: dict[str, Any]) -> str:
     line = json.dumps(content, ensure_ascii=False)
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # bytes that were not UTF-8: escape them
-        return json.dumps(content)
-    return line
+    return json.dumps(content) if HALF.search(line) else line  # bytes that were not UTF-8 are escaped

@@ -28,15 +28,14 @@ SCORE_LEGEND = (
 
 def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
     """The chosen candidates of one source, and the note about them if there is one."""
+    _heading(console, result.source)
     if console.is_terminal:
-        _heading(console, Text(result.source))
         if chosen:
             console.print(_results_table(chosen, "rewriting" if isinstance(result, RewriteResult) else "paraphrase"))
             _legend(console, "score: nats against the source, comparable within this table only")
             if _calibrated(chosen):
                 _legend(console, "confidence: how likely the meaning is kept")
     else:
-        console.out(result.source, highlight=False)
         for item in chosen:
             sure = "" if item.confidence is None else f"confidence {percent(item.confidence):>5}  "
             mark = "  (copy of the source)" if item.copy else ""
@@ -65,13 +64,12 @@ def _show_in_place(console: Console, result: RewriteResult, item: Paraphrase) ->
 
 def show_fillings(console: Console, result: InfillResult, chosen: tuple[Filling, ...], note: str) -> None:
     """The texts around the gap, the chosen fillings with what they add to both, and the note about them."""
+    _heading(console, " ".join(part for part in (result.left, "___", result.right) if part))
     if console.is_terminal:
-        _heading(console, Text(" ").join(Text(part) for part in (result.left, "___", result.right) if part))
         if chosen:
             console.print(_fillings_table(chosen))
             _legend(console, "score: nats added to the log-probability of the text before and after")
     else:
-        console.out(" ".join(part for part in (result.left, "___", result.right) if part), highlight=False)
         for item in chosen:
             mark = "passes" if item.passes else "fails "
             gains = f"before {item.left_gain:+7.2f}  after {item.right_gain:+7.2f}"
@@ -93,8 +91,8 @@ def show_filled(console: Console, parts: Sequence[str], results: Sequence[Infill
 
 def show_scores(console: Console, scores: Sequence[Score], legend: bool) -> None:
     """Candidates of one reference, in the order given."""
+    _heading(console, scores[0].reference)
     if console.is_terminal:
-        _heading(console, Text(scores[0].reference))
         table = _table("candidate", "scaled", "95 %", "relative", "95 %")
         for score in scores:
             table.add_row(
@@ -108,7 +106,6 @@ def show_scores(console: Console, scores: Sequence[Score], legend: bool) -> None
         if legend:
             _legend(console, SCORE_LEGEND)
     else:
-        console.out(scores[0].reference, highlight=False)
         for score in scores:
             scaled = f"{score.scaled:5.1f} [{score.scaled_low:5.1f}, {score.scaled_high:5.1f}]"
             relative = f"{score.relative:+8.2f} [{score.relative_low:+8.2f}, {score.relative_high:+8.2f}]"
@@ -152,10 +149,12 @@ def _table(text: str, *numbers: str, from_side: bool = False) -> Table:
     return Table(text_column(text, ratio=1), *map(number_column, numbers), *side, box=box.SIMPLE_HEAD)
 
 
-def _heading(console: Console, text: Text) -> None:
-    text.stylize("bold")
-    console.print()
-    console.print(text)
+def _heading(console: Console, text: str) -> None:
+    if console.is_terminal:
+        console.print()
+        console.print(Text(text, "bold"))
+    else:
+        console.out(text, highlight=False)
 
 
 def _legend(console: Console, words: str) -> None:
