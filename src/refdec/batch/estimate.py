@@ -32,7 +32,6 @@ class Estimate:
 
     todo: int
     measured: int
-    failed: int  # of those measured
     each: float  # seconds per row
     uncertain: float  # half of the 95 % interval of that
     memory: int  # bytes that this process took at most
@@ -79,7 +78,6 @@ def estimate(job: Job, todo: Todo, rows: int, batch_size: int | None) -> Estimat
     return Estimate(
         todo=total,
         measured=len(outcomes),
-        failed=sum(bool(outcome.error) for outcome in outcomes),
         each=each,
         uncertain=uncertain,
         memory=_peak(),

@@ -69,9 +69,6 @@ class Manifest:
         """Whether it is time to save."""
         return time.monotonic() - self._saved >= SECONDS
 
-    def forget_counts(self) -> None:
-        self.done, self.failed = [], 0
-
     @property
     def rows(self) -> int:
         return sum(last - first + 1 for first, last in self.done)
@@ -85,11 +82,6 @@ class Manifest:
         if self.finished:
             content["finished"] = self.finished
         return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-
-    @classmethod
-    def load(cls, home: Path) -> Manifest | None:
-        """The manifest of a directory of parts, where there is one."""
-        return cls.read(home / NAME) if (home / NAME).exists() else None
 
     @classmethod
     def read(cls, path: Path) -> Manifest:

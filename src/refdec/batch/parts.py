@@ -47,7 +47,7 @@ class Parts:
                     _path(home, number).unlink()
         except OSError as error:
             raise InputError(f"{home} cannot be written ({error.strerror}).") from error
-        self.manifest = Manifest.load(home) or manifest
+        self.manifest = Manifest.read(home / NAME) if is_begun(home) else manifest
         self.manifest.check(manifest, home)
         self._mend(retry_errors)
         self.manifest.save(home)
@@ -89,7 +89,7 @@ class Parts:
 
     def _mend(self, retry_errors: bool) -> None:
         """Make every part end in a whole line, and count its rows."""
-        self.manifest.forget_counts()
+        self.manifest.done, self.manifest.failed = [], 0
         for number in _numbers(self.home):
             path = _path(self.home, number)
             with closing(GrowingFile(path, lock=False)) as part:

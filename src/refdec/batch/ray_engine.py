@@ -100,23 +100,10 @@ class Cluster:
         """The kind of device that workers have."""
         return "cuda" if self._resources.get("GPU", 0) >= 1 else "cpu"
 
-    def outcomes(
-        self,
-        job: Job,
-        todo: Todo,
-        *,
-        workers: int | None = None,
-        cpus: float | None = None,
-        batch_size: int | None = None,
-    ) -> Iterator[Outcome]:
-        """The outcome of each item, in the order in which workers make them.
-
-        There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one. A GPU
-        computes `batch_size` rows together.
-        """
+    def outcomes(self, job: Job, todo: Todo, **sizes: Any) -> Iterator[Outcome]:
+        """The outcome of each item, in the order in which workers make them. The sizes are those of `spread`."""
         device = job.models.device
-        gpus = device is None or device.startswith("cuda")
-        return self.spread(partial(_worker, job), todo, workers=workers, cpus=cpus, batch_size=batch_size, gpus=gpus)
+        return self.spread(partial(_worker, job), todo, gpus=device is None or device.startswith("cuda"), **sizes)
 
     def spread(
         self,
@@ -128,7 +115,11 @@ class Cluster:
         batch_size: int | None = None,
         gpus: bool = True,
     ) -> Iterator[Outcome]:
-        """The same with the hands that `make` makes in each actor. `gpus`: whether they could use one."""
+        """The same with the hands that `make` makes in each actor. `gpus`: whether they could use one.
+
+        There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one. A GPU
+        computes `batch_size` rows together.
+        """
         for name, value in {"workers": workers, "cpus": cpus, "batch_size": batch_size}.items():
             if value is not None and not value > 0:
                 raise SettingsError(f"{name} is {value}; it must be more than 0.")

@@ -9,16 +9,15 @@ from typing import Any
 
 import click
 
+from refdec.cli.inputs import STANDARD
 from refdec.cli.options import (
     Command,
     TaskCommand,
     checked_settings,
     confidence_option,
     fingerprint_option,
-    model_options,
-    quiet_option,
     ranked_options,
-    setting_options,
+    run_options,
     together,
 )
 from refdec.cli.progress import Bar
@@ -27,8 +26,6 @@ from refdec.errors import InputError
 from refdec.files.formats import FORMATS
 from refdec.settings import FingerprintSettings, InfillSettings, ParaphraseSettings, RewriteSettings, ScoreSettings
 from refdec.tasks.fingerprint import Fingerprint
-
-STANDARD = "-"
 
 
 @click.group("batch", short_help="Work through files, and go on after a crash.")
@@ -80,7 +77,6 @@ _engine_options = together(
         type=click.IntRange(1),
         help="rows that a GPU computes together [default: 48], or that Ray hands a worker at a time",
     ),
-    quiet_option,
 )
 
 _ranked_options = together(
@@ -99,7 +95,7 @@ def _task_command(
 ) -> Callable[[Command], click.Command]:
     """The command of one task; its help is the docstring of the function, and a word on files."""
     arguments = click.argument("input", metavar="INPUT"), click.argument("output", metavar="OUTPUT")
-    options = together(*arguments, *special, _file_options, _engine_options, model_options, setting_options(kind))
+    options = together(*arguments, *special, _file_options, _engine_options, run_options(kind))
 
     def decorate(function: Command) -> click.Command:
         words = f"{inspect.getdoc(function)}\n{_FILES}"

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
@@ -21,6 +21,7 @@ from refdec.batch.parts import Done, Parts
 from refdec.batch.run import Output, Run, Summary, keep, writing
 from refdec.batch.todo import Todo
 from refdec.batch.worker import Worker
+from refdec.cli.inputs import STANDARD
 from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Bar, time_text
 from refdec.cli.selection import wanted
@@ -35,7 +36,6 @@ from refdec.tasks.constraints import NONE
 from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.reflector import INPUTS_AT_ONCE
 
-STANDARD = "-"
 SHOWN = 3
 """Bad rows that are reported one by one."""
 
@@ -57,7 +57,8 @@ def to_file(kind: Kind, known: Fingerprint | None, input: str, path: Path, optio
             run = None
         else:
             run = held.enter_context(Run(output, resume=options["resume"], retry_errors=options["retry_errors"]))
-        source = run.spool(_piped()) if run is not None and input == STANDARD else Path(input)
+        piped = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer
+        source = run.spool(piped) if run is not None and input == STANDARD else Path(input)
         table = InputTable.at(source, read_as, options["limit"])
         bar.begin("reading the input")
         look = formats.columns(table.path, table.format, bar.at)
@@ -179,11 +180,6 @@ def _engine(options: Options, bar: Bar) -> Iterator[tuple[str, Engine]]:
         return local_engine.outcomes(todo, load, options["batch_size"])
 
     yield choose_device(options["device"]).type, compute
-
-
-def _piped() -> BinaryIO | None:
-    """Standard input, unless it is a terminal."""
-    return None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer
 
 
 def _opened(input: str, read_as: str, written_as: str) -> tuple[Iterable[Row], tuple[Column, ...]]:

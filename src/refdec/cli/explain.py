@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from refdec.page.pieces import yardstick
+from refdec.page.pieces import beside, yardstick
 from refdec.results import Context, Explanation, Reason
 
 # The style of a token whose surprise is below so many nats. Bold and reverse help readers who see no colours.
@@ -62,9 +62,9 @@ def _show_tables(console: Console, explanation: Explanation) -> None:
         console.print(Text(" ").join(part for part in held if part))
     if explanation.contexts:
         _show(console, "Contexts, … standing for the text", _contexts_table(explanation.contexts))
-    beside, *alone = _split_fits(len(explanation.contexts), console.width)
-    title = f"Texts, shaded by surprise; score{' and fit with each context' if beside else ''}, {against}"
-    _show(console, title, _texts_table(explanation, beside))
+    alongside, *alone = _split_fits(len(explanation.contexts), console.width)
+    title = f"Texts, shaded by surprise; score{' and fit with each context' if alongside else ''}, {against}"
+    _show(console, title, _texts_table(explanation, alongside))
     console.print(_surprise_legend())
     if not console.color_system or console.no_color:
         for number, reason in enumerate(explanation.reasons):
@@ -87,7 +87,9 @@ def _contexts_table(contexts: Sequence[Context]) -> Table:
         Column("#", justify="right"), Column("side"), Column("weight", justify="right"), text_column("context")
     )
     for number, context in enumerate(contexts, start=1):
-        table.add_row(str(number), context.side, f"{context.weight:.2f}", Text(_with_place(context)))
+        table.add_row(
+            str(number), context.side, f"{context.weight:.2f}", Text(beside(one_line(context.text), context.side))
+        )
     return table
 
 
@@ -162,7 +164,8 @@ def _lines(explanation: Explanation) -> list[str]:
     if explanation.left or explanation.right:
         lines.append(f"held  {' '.join((one_line(explanation.left), '…', one_line(explanation.right))).strip()}")
     for number, context in enumerate(explanation.contexts, start=1):
-        lines.append(f"context  #{number}  {context.side}  weight {context.weight:.2f}  {_with_place(context)}")
+        text = beside(one_line(context.text), context.side)
+        lines.append(f"context  #{number}  {context.side}  weight {context.weight:.2f}  {text}")
     for number, reason in enumerate(explanation.reasons):
         label = f"  ({reason.label})" if reason.text and reason.label else ""
         lines.append(f"text  {number}  score {reason.score:+z.2f}  {_name(reason)}{label}")
@@ -182,11 +185,6 @@ def _most_surprising(reason: Reason, count: int = 3) -> str:
     ranked = sorted(range(len(reason.tokens)), key=lambda index: -reason.tokens[index].surprise)
     tokens = [reason.tokens[index] for index in sorted(ranked[:count])]
     return "most surprising  " + "  ".join(f"{one_line(token.text) or '␣'} {token.surprise:.1f}" for token in tokens)
-
-
-def _with_place(context: Context) -> str:
-    text = one_line(context.text)
-    return f"{text} …" if context.side == "left" else f"… {text}"
 
 
 def _name(reason: Reason) -> str:

@@ -13,7 +13,8 @@ from typing import TextIO
 
 from refdec.errors import InputError
 
-STANDARD_INPUT = Path("-")
+STANDARD = "-"  # the name of standard input or output on the command line
+STANDARD_INPUT = Path(STANDARD)
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _pair(origin: Origin, line: str) -> TextPair:
 
 def _are_texts(arguments: tuple[str, ...], file: Path | None) -> bool:
     """Whether the arguments are the texts; refuses a file beside them, and names of files in their place."""
-    if not arguments or arguments == ("-",):
+    if not arguments or arguments == (STANDARD,):
         return False
     if file is not None:
         raise InputError("Texts were given both as arguments and as a file. Choose one.")

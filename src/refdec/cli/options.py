@@ -138,13 +138,17 @@ output_options = together(
     click.option("--html", type=FILE, metavar="FILE", help="write the explanations as a web page"),
     force_option,
     click.option("--json", "as_json", is_flag=True, help="print one JSON object per line"),
-    quiet_option,
 )
+
+
+def run_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
+    """What every command of a task has: whether it is quiet, its models, and its settings."""
+    return together(quiet_option, model_options, setting_options(kind))
 
 
 def task_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
     """What every command with results has: how they are printed, by which models, with which settings."""
-    return together(output_options, model_options, setting_options(kind))
+    return together(output_options, run_options(kind))
 
 
 _constraint_option = partial(click.option, cls=SectionedOption, section="Words to keep or to avoid")
