@@ -257,7 +257,7 @@ def test_constraints_that_cannot_be_met_are_refused(run: Run) -> None:
     refused = refusal(run, "paraphrase", "--keep", "red car", "--avoid", "Car", "My red car is fast.")
     assert refused == "refdec: 'red car' must be kept, and 'Car' in it must be avoided. Drop one of them."
     refused = refusal(run, "paraphrase", "--keep", "a very long phrase " * 5, "It rained.")
-    assert "What must be kept has" in refused
+    assert "The words to keep have" in refused
     assert "cannot be used: The text is empty" in refusal(run, "paraphrase", "--keep", " ", "It rained.")
 
 

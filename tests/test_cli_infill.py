@@ -89,7 +89,7 @@ BAD = {
     "no-such-file cannot be read": ["--file", "no-such-file"],
     "the input is empty": [],
     "must be kept, and 'Rain' in it must be avoided": ["--keep", "rain", "--avoid", "Rain", LEFT, RIGHT],
-    "What must be kept has": ["--keep", "a very long phrase " * 10, LEFT, RIGHT],
+    "The words to keep have": ["--keep", "a very long phrase " * 10, LEFT, RIGHT],
     "The texts around the gap have 600 tokens": ["word " * 600 + "___"],
     "least_words is 9; it cannot be above most_words, 3": ["--least-words", "9", "--most-words", "3", LEFT, RIGHT],
     "samples is 0; it must be": ["--samples", "0", LEFT, RIGHT],

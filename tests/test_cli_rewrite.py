@@ -120,7 +120,7 @@ BAD = {
     "is a control character": ["It\x07 [[rained]]."],
     "Choose one": ["--apply", "--json", MARKED],
     "must be kept, and 'Rain' in it must be avoided": ["--keep", "rain", "--avoid", "Rain", MARKED],
-    "What must be kept has": ["--keep", "a very long phrase " * 10, MARKED],
+    "The words to keep have": ["--keep", "a very long phrase " * 10, MARKED],
     "novelty is 101.0": ["--novelty", "101", MARKED],
     "place is -1.0": ["--place", "-1", MARKED],
 }

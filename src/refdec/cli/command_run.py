@@ -1,6 +1,6 @@
 """One run of a command: models loaded when they are first needed, results as they come, errors that do not stop it.
 
-Knows nothing of tasks: a command says what is done with an input, and how its result looks.
+Knows nothing of how a task works: a command says what is done with an input, and how its result looks.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import click
 from refdec.cli.inputs import ARGUMENT, Origin
 from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Progress
-from refdec.cli.selection import explained
+from refdec.cli.selection import explained, shown
 from refdec.errors import InputError
 from refdec.files.values import HALF
 from refdec.files.whole import check_writable, write_whole
@@ -28,7 +28,7 @@ from refdec.settings import FingerprintSettings
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from refdec.results import Explanation
+    from refdec.results import Explanation, Paraphrase, ParaphraseResult
     from refdec.tasks.reflector import Reflector
 
 
@@ -163,6 +163,14 @@ class CommandRun:
                 show(console)
                 for explanation in asked_for if self._options["explain"] else []:
                     show_explanation(console, explanation)
+
+    def put_ranked(self, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
+        """Print the chosen paraphrases or rewritings of a source, and keep their explanation for the page."""
+        from refdec.cli.render import show_results
+
+        explanation = shown(result.explanation, chosen)
+        content = self.content(result.to_dict(chosen), explanation, note)
+        self.put([content], [explanation], lambda console: show_results(console, result, chosen, note))
 
     def put_text(self, text: str) -> None:
         """Print a text and nothing else, with one line break at its end."""

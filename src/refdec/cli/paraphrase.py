@@ -19,7 +19,7 @@ from refdec.cli.options import (
     ranked_options,
     task_options,
 )
-from refdec.cli.selection import put_ranked, wanted
+from refdec.cli.selection import wanted
 from refdec.errors import InputError
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.choice import choose
@@ -66,7 +66,7 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
                 if options["confidence"] is not None:
                     check_calibrated(run.reflector.pair.name)
                 result = run.reflector.paraphrase(text, fingerprint=fingerprint, **run.arguments)
-                put_ranked(run, result, *choose(result, wanted(options)))
+                run.put_ranked(result, *choose(result, wanted(options)))
         return run.exit_code()
 
 

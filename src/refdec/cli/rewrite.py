@@ -19,7 +19,7 @@ from refdec.cli.options import (
     ranked_options,
     task_options,
 )
-from refdec.cli.selection import put_ranked, wanted
+from refdec.cli.selection import wanted
 from refdec.errors import InputError
 from refdec.results import RewriteResult
 from refdec.settings import RewriteSettings
@@ -106,7 +106,7 @@ def _put(run: CommandRun, origin: Origin, result: RewriteResult, options: dict[s
     chosen, note = choose(result, wanted(options))
     best = next((item for item in chosen if not item.copy), None)
     if not options["apply"]:
-        put_ranked(run, result, chosen, note)
+        run.put_ranked(result, chosen, note)
     elif best is None:
         run.fail(origin, note)
     else:

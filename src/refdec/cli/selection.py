@@ -1,4 +1,4 @@
-"""Which candidates a command shows, which of them it must explain, and how a ranking is put out."""
+"""Which candidates a command shows, and which of them it must explain."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ import dataclasses
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from refdec.results import Explanation, Filling, Paraphrase, ParaphraseResult
+from refdec.results import Explanation, Filling, Paraphrase
 from refdec.tasks.choice import Wanted
-
-if TYPE_CHECKING:
-    from refdec.cli.command_run import CommandRun
 
 
 def wanted(options: dict[str, Any]) -> Wanted:
@@ -37,12 +34,3 @@ def shown(explanation: Explanation | None, chosen: Iterable[Paraphrase | Filling
     texts = {item.text for item in chosen}
     yardstick, *others = explanation.reasons
     return replace(explanation, reasons=(yardstick, *(reason for reason in others if reason.text in texts)))
-
-
-def put_ranked(run: CommandRun, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
-    """Print the chosen paraphrases or rewritings of a source, and keep their explanation for the page."""
-    from refdec.cli.render import show_results
-
-    explanation = shown(result.explanation, chosen)
-    content = run.content(result.to_dict(chosen), explanation, note)
-    run.put([content], [explanation], lambda console: show_results(console, result, chosen, note))
