@@ -78,10 +78,15 @@ def to_file(kind: Kind, known: Fingerprint | None, input: str, path: Path, optio
             bar.tell(f"{path} is finished already: {_counted(parts)}.")
             return 0
         together = (options["batch_size"] or INPUTS_AT_ONCE) if device == "cuda" else 1
-        with parts, _kept(parts, rows, bar):
-            _compute(table, job, parts, engine, rows, together, options["strict"], bar)
-            bar.begin("writing the output")
-            summary = run.finish(table, job, parts, look.columns)
+        with parts:
+            try:
+                _compute(table, job, parts, engine, rows, together, options["strict"], bar)
+                bar.begin("writing the output")
+                summary = run.finish(table, job, parts, look.columns)
+            except (Exception, KeyboardInterrupt):
+                done = f"{parts.manifest.rows:,} of {rows:,} rows are done and kept in {parts.home}"
+                bar.tell(f"{done}. The same command goes on.")
+                raise
     bar.tell(f"{path}: {_counted(summary)}. What made them is in {output.manifest.name}.")
     if summary.guarded:
         cells, they = (
@@ -92,17 +97,6 @@ def to_file(kind: Kind, known: Fingerprint | None, input: str, path: Path, optio
             "as they are."
         )
     return 0
-
-
-@contextmanager
-def _kept(parts: Parts, rows: int, bar: Bar) -> Iterator[None]:
-    """Where a run ends early, people are told what is kept."""
-    try:
-        yield
-    except (Exception, KeyboardInterrupt):
-        done = f"{parts.manifest.rows:,} of {rows:,} rows are done and kept in {parts.home}"
-        bar.tell(f"{done}. The same command goes on.")
-        raise
 
 
 def _compute(

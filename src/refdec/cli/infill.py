@@ -46,11 +46,15 @@ def infill_command(texts: tuple[str, ...], **options: Any) -> int:
     The score says by how many nats a filling makes the text before it and the text after it more probable than no
     filling would. A filling passes if both gain.
     """
+    from refdec.tasks.infill import split_blanks
+
     checked_settings(InfillSettings, options)
     with CommandRun(options, InfillSettings) as run:
         for origin, names in _inputs(texts, options):
             with run.on(origin, **names):
-                parts = _parts(names)
+                parts = split_blanks(" ___ ".join(names.values()))
+                for part in filter(None, parts):
+                    clean(part)  # refused before the models are loaded for it
                 results = run.reflector.fill(" ___ ".join(parts), **run.arguments)
                 _put(run, parts, results, options)
         return run.exit_code()
@@ -68,16 +72,6 @@ def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> Iterator[tuple[O
     if "___" in left or "___" in right:
         raise InputError("Two texts stand before and after a gap, and one of them has ___. Join them, or take it out.")
     yield ARGUMENT, {"left": left, "right": right}
-
-
-def _parts(names: dict[str, str]) -> list[str]:
-    """The texts around the gaps, refused before models are loaded for them."""
-    from refdec.tasks.infill import split_blanks
-
-    parts = split_blanks(names["text"] if "text" in names else f"{names['left']} ___ {names['right']}")
-    for part in filter(None, parts):
-        clean(part)
-    return parts
 
 
 def _put(run: CommandRun, parts: Sequence[str], results: Sequence[InfillResult], options: dict[str, Any]) -> None:
