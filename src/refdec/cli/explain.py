@@ -128,8 +128,9 @@ def _fits(reason: Reason, columns: range) -> list[Text]:
 
 
 def nats_text(nats: float, digits: int = 2) -> Text:
-    """A number of nats against a yardstick, coloured by how far below it is."""
-    return Text(f"{nats:+z.{digits}f}", style=_shade(nats))
+    """A number of nats against a yardstick: green where it is nearly as good as that, red where it is bad."""
+    shade = "green" if nats > -5 else "yellow" if nats > -15 else "red"
+    return Text(f"{nats:+z.{digits}f}", style=shade)
 
 
 def _shaded(reason: Reason) -> Text:
@@ -194,8 +195,3 @@ def _name(reason: Reason) -> str:
 def one_line(text: str) -> str:
     """The text without line breaks and without control characters that a terminal would obey."""
     return CONTROL.sub(" ", text).strip(" ")
-
-
-def _shade(nats: float) -> str:
-    """Green for a fit nearly as good as the yardstick's, red for a bad one."""
-    return "green" if nats > -5 else "yellow" if nats > -15 else "red"

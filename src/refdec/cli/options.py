@@ -79,11 +79,10 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
     """The presets of a task and one option for every setting; what is not given stays as the preset has it."""
-    names = list(PRESETS[kind.task])
     on_cpu, on_gpu = (default_preset(kind, device) for device in ("cpu", "cuda"))
     choice = click.option(
         "--preset",
-        type=click.Choice(names),
+        type=click.Choice(list(PRESETS[kind.task])),
         metavar="NAME",
         help=f"settings by name, see below [{on_cpu} on a CPU, else {on_gpu}]",
     )

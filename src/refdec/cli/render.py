@@ -29,19 +29,27 @@ SCORE_LEGEND = (
 def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
     """The chosen candidates of one source, and the note about them if there is one."""
     _heading(console, result.source)
-    if console.is_terminal:
-        if chosen:
-            console.print(_results_table(chosen, "rewriting" if isinstance(result, RewriteResult) else "paraphrase"))
-            _legend(console, "score: nats against the source, comparable within this table only")
-            if _calibrated(chosen):
-                _legend(console, "confidence: how likely the meaning is kept")
-    else:
+    if not console.is_terminal:
         for item in chosen:
             sure = "" if item.confidence is None else f"confidence {percent(item.confidence):>5}  "
             mark = "  (copy of the source)" if item.copy else ""
             _line(
                 console, f"{item.relative:+8.2f}  {sure}novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}"
             )
+    elif chosen:
+        calibrated = any(item.confidence is not None for item in chosen)
+        name = "rewriting" if isinstance(result, RewriteResult) else "paraphrase"
+        table = _table(name, "score", *(["confidence"] if calibrated else []), "novelty", from_side=True)
+        for item in chosen:
+            text = Text(item.text, style="dim" if item.copy else "")
+            if item.copy:
+                text.append("  copy of the source", style="italic")
+            confidence = [_confidence_text(item.confidence)] if calibrated else []
+            table.add_row(text, nats_text(item.relative), *confidence, f"{item.novelty:.0f}", item.side)
+        console.print(table)
+        _legend(console, "score: nats against the source, comparable within this table only")
+        if calibrated:
+            _legend(console, "confidence: how likely the meaning is kept")
     _note(console, note)
     best = next((item for item in chosen if not item.copy), None)
     if best is not None and isinstance(result, RewriteResult):
@@ -65,15 +73,20 @@ def _show_in_place(console: Console, result: RewriteResult, item: Paraphrase) ->
 def show_fillings(console: Console, result: InfillResult, chosen: tuple[Filling, ...], note: str) -> None:
     """The texts around the gap, the chosen fillings with what they add to both, and the note about them."""
     _heading(console, " ".join(part for part in (result.left, "___", result.right) if part))
-    if console.is_terminal:
-        if chosen:
-            console.print(_fillings_table(chosen))
-            _legend(console, "score: nats added to the log-probability of the text before and after")
-    else:
+    if not console.is_terminal:
         for item in chosen:
             mark = "passes" if item.passes else "fails "
             gains = f"before {item.left_gain:+7.2f}  after {item.right_gain:+7.2f}"
             _line(console, f"{item.score:+8.2f}  {gains}  {mark}  {item.side:5}  {item.text}")
+    elif chosen:
+        table = _table("filling", "score", "before", "after", "passes", from_side=True)
+        for item in chosen:
+            both = (item.left_gain, item.right_gain)
+            gains_text = [Text(f"{gain:+z.2f}", "green" if gain > 0 else "red") for gain in both]
+            score = Text(f"{item.score:+z.2f}", "green" if item.passes else "yellow")
+            table.add_row(Text(item.text), score, *gains_text, "yes" if item.passes else "no", item.side)
+        console.print(table)
+        _legend(console, "score: nats added to the log-probability of the text before and after")
     _note(console, note)
 
 
@@ -112,35 +125,10 @@ def show_scores(console: Console, scores: Sequence[Score], legend: bool) -> None
             _line(console, f"{scaled}  relative {relative}  {score.candidate}")
 
 
-def _results_table(chosen: tuple[Paraphrase, ...], name: str) -> Table:
-    calibrated = _calibrated(chosen)
-    table = _table(name, "score", *(["confidence"] if calibrated else []), "novelty", from_side=True)
-    for item in chosen:
-        text = Text(item.text, style="dim" if item.copy else "")
-        if item.copy:
-            text.append("  copy of the source", style="italic")
-        sure = [_confidence_text(item.confidence)] if calibrated else []
-        table.add_row(text, nats_text(item.relative), *sure, f"{item.novelty:.0f}", item.side)
-    return table
-
-
-def _calibrated(chosen: Sequence[Paraphrase]) -> bool:
-    return any(item.confidence is not None for item in chosen)
-
-
 def _confidence_text(confidence: float | None) -> Text:
     if confidence is None:
         return Text("")
     return Text(percent(confidence), "green" if confidence >= SURE else "yellow" if confidence >= GOOD else "red")
-
-
-def _fillings_table(chosen: tuple[Filling, ...]) -> Table:
-    table = _table("filling", "score", "before", "after", "passes", from_side=True)
-    for item in chosen:
-        gains = [Text(f"{gain:+z.2f}", "green" if gain > 0 else "red") for gain in (item.left_gain, item.right_gain)]
-        score = Text(f"{item.score:+z.2f}", "green" if item.passes else "yellow")
-        table.add_row(Text(item.text), score, *gains, "yes" if item.passes else "no", item.side)
-    return table
 
 
 def _table(text: str, *numbers: str, from_side: bool = False) -> Table:

@@ -109,8 +109,6 @@ def _put(run: CommandRun, scores: Sequence[Score], legend: bool) -> None:
 
     contents = [run.content(score.to_dict(), score.explanation) for score in scores]
     explanations = [score.explanation for score in scores if score.explanation]
-    together = [
-        replace(first, reasons=(*first.reasons, *(reason for item in others for reason in item.reasons[1:])))
-        for first, *others in ([explanations] if explanations else [])
-    ]
+    others = [reason for explanation in explanations[1:] for reason in explanation.reasons[1:]]
+    together = [replace(first, reasons=(*first.reasons, *others)) for first in explanations[:1]]
     run.put(contents, together, lambda console: show_scores(console, scores, legend))

@@ -17,7 +17,6 @@ from refdec.files.source import Source, broken, lines, name_of
 from refdec.files.values import text_of
 from refdec.files.writer import Sink, TableWriter
 
-COMMA, TAB = ",", "\t"
 LONGEST = 1 << 27  # characters of a cell: so a quote that never closes does not take in a whole large file
 QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what OWASP warns of
@@ -87,7 +86,9 @@ def _rows(names: list[str], records: Iterator[tuple[int, list[str]]]) -> Iterato
         if not _is_utf8("".join(cells)):
             place = next(place for place, cell in enumerate(cells, start=1) if not _is_utf8(cell))
             error = f"It is not UTF-8 (in cell {place})."
-            fields = {name: _mended(cell) for name, cell in fields.items()}
+            fields = {
+                name: cell.encode(errors="surrogateescape").decode(errors="replace") for name, cell in fields.items()
+            }
         yield Row(number, line, fields, error)
 
 
@@ -135,10 +136,6 @@ def _is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _mended(text: str) -> str:
-    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _count(number: int, what: str) -> str:

@@ -26,7 +26,7 @@ ENDINGS = {
     "parquet": (".parquet", ".pq"),
 }
 FORMATS: tuple[str, ...] = tuple(ENDINGS)
-DELIMITERS = {"csv": csv_format.COMMA, "tsv": csv_format.TAB}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 STEP = 10_000  # rows between two reports of progress
 
 
