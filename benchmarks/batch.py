@@ -4,7 +4,7 @@
     python -m benchmarks.batch engines --rows 600
 
 Trains a pair of toy models, so that almost nothing but the machinery is measured. Prints a table and, last, a JSON
-line.
+line; ends with an exit code of its own where rows are missing or engines give other outputs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def memory(folder: Path, rows: int, plot: Path | None) -> None:
         samples.append((time.monotonic() - began, kept, _resident(process.pid)))
         time.sleep(EVERY)
     seconds = time.monotonic() - began
-    made = sum(1 for _ in out.open()) - 1
+    made = sum(1 for _ in out.open()) - 1 if out.exists() else 0
     print(f"{'seconds':>8} {'rows kept':>10} {'MB':>6}")
     for second, kept, size in samples[:: max(1, len(samples) // 20)]:
         print(f"{second:8.0f} {kept:10,} {size:6.0f}")
@@ -58,6 +58,8 @@ def memory(folder: Path, rows: int, plot: Path | None) -> None:
     print(json.dumps(figures | _machine()))
     if plot is not None:
         _draw(plot, samples)
+    if process.returncode or made != rows:
+        sys.exit(f"The batch failed: exit code {process.returncode}, {made:,} of {rows:,} rows in the output.")
 
 
 def engines(folder: Path, rows: int) -> None:
@@ -86,8 +88,9 @@ def engines(folder: Path, rows: int) -> None:
     for name, figures in times_by_engine.items():
         ratio = figures["row"] / times_by_engine["local"]["row"]
         print(f"{name:24} {figures['start']:9.1f} {1000 * figures['row']:10.1f} {ratio:14.2f}")
-    print("all outputs are the same" if len(outputs) == 1 else "OUTPUTS DIFFER")
     print(json.dumps({"rows": rows, "engines": times_by_engine, "same": len(outputs) == 1} | _machine()))
+    if len(outputs) > 1:
+        sys.exit(f"The outputs of the engines differ: {len(outputs)} outputs of the same {rows:,} rows.")
 
 
 def _command(task: str, pair: Path, options: Sequence[str]) -> list[str]:

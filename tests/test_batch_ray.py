@@ -127,8 +127,10 @@ def start_patiently(stack: ExitStack, address: str | None) -> Cluster:
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
-    """However long it takes: on a busy machine, Ray is slow to end processes."""
+    """Far longer than a busy machine takes to end Ray's processes, but not for ever."""
+    end = time.monotonic() + 600
     while not condition():
+        assert time.monotonic() < end, "What the test waits for has not happened in ten minutes."
         time.sleep(0.05)
 
 

@@ -7,7 +7,6 @@ import math
 import statistics
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,7 +32,6 @@ class Estimate:
 
     todo: int
     measured: int
-    failed: int  # of those measured
     each: float  # seconds per row
     uncertain: float  # half of the 95 % interval of that
     memory: int  # bytes that this process took at most
@@ -67,13 +65,19 @@ def estimate(job: Job, todo: Todo, rows: int, batch_size: int | None) -> Estimat
         return None
     if len(chosen) > 1:  # what is done once, such as compiling, is not measured
         list(worker.outcomes(chosen[:1], batch_size))
-    outcomes, times = _alone(worker, chosen) if at_once == 1 else _together(worker, chosen, batch_size)
+    outcomes: list[Outcome] = []
+    times: list[float] = []
+    for wave in [[item] for item in chosen] if at_once == 1 else [chosen]:
+        began = time.perf_counter()
+        outcomes += worker.outcomes(wave, batch_size)
+        times.append((time.perf_counter() - began) / len(wave))
+        if sum(times) > SECONDS:
+            break
     each = statistics.fmean(times)
     uncertain = 1.96 * statistics.stdev(times) / math.sqrt(len(times)) if len(times) > 1 else 0.0
     return Estimate(
         todo=total,
         measured=len(outcomes),
-        failed=sum(bool(outcome.error) for outcome in outcomes),
         each=each,
         uncertain=uncertain,
         memory=_peak(),
@@ -81,24 +85,6 @@ def estimate(job: Job, todo: Todo, rows: int, batch_size: int | None) -> Estimat
         row_bytes=statistics.fmean(len(json.dumps(outcome.fields)) for outcome in outcomes),
         signature=worker.signature,
     )
-
-
-def _alone(worker: Worker, items: Sequence[Item]) -> tuple[list[Outcome], list[float]]:
-    outcomes: list[Outcome] = []
-    times: list[float] = []
-    for item in items:
-        began = time.perf_counter()
-        outcomes += worker.outcomes([item])
-        times.append(time.perf_counter() - began)
-        if sum(times) > SECONDS:
-            break
-    return outcomes, times
-
-
-def _together(worker: Worker, items: Sequence[Item], batch_size: int | None) -> tuple[list[Outcome], list[float]]:
-    began = time.perf_counter()
-    outcomes = list(worker.outcomes(items, batch_size))
-    return outcomes, [(time.perf_counter() - began) / len(items)]
 
 
 def _peak() -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import time
+from bisect import bisect
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ FORMAT = "refdec-batch"
 VERSION = 1
 NAME = "manifest.json"
 FEW = 3  # differences that a message names
+FIELDS = ("job", "input", "signatures", "done", "failed")  # that every manifest has
 
 
 @dataclass
@@ -45,13 +48,13 @@ class Manifest:
         """Note the signature of a row, and return whether it is new. One that does not fit the others is refused."""
         if signature in self.signatures:
             return False
-        if self.signatures:
-            differences = _differences(_comparable(self.signatures[0]), _comparable(signature))
-            if differences:
-                raise InputError(
-                    f"The rows that are done were made differently: {', '.join(differences[:FEW])}. Go on with the "
-                    "same models on the same kind of machine, or begin anew with --no-resume."
-                )
+        first = self.signatures[0] if self.signatures else signature
+        differences = _differences(_comparable(first), _comparable(signature))
+        if differences:
+            raise InputError(
+                f"The rows that are done were made differently: {', '.join(differences[:FEW])}. Go on with the "
+                "same models on the same kind of machine, or begin anew with --no-resume."
+            )
         self.signatures.append(signature)
         return True
 
@@ -66,9 +69,6 @@ class Manifest:
         """Whether it is time to save."""
         return time.monotonic() - self._saved >= SECONDS
 
-    def forget_counts(self) -> None:
-        self.done, self.failed = [], 0
-
     @property
     def rows(self) -> int:
         return sum(last - first + 1 for first, last in self.done)
@@ -78,22 +78,10 @@ class Manifest:
         self._saved = time.monotonic()
 
     def text(self) -> str:
-        content = {
-            "format": FORMAT,
-            "version": VERSION,
-            "job": self.job,
-            "input": self.input,
-            "signatures": self.signatures,
-            "done": self.done,
-            "failed": self.failed,
-            **({"finished": self.finished} if self.finished else {}),
-        }
+        content = {"format": FORMAT, "version": VERSION, **{name: getattr(self, name) for name in FIELDS}}
+        if self.finished:
+            content["finished"] = self.finished
         return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-
-    @classmethod
-    def load(cls, home: Path) -> Manifest | None:
-        """The manifest of a directory of parts, where there is one."""
-        return cls.read(home / NAME) if (home / NAME).exists() else None
 
     @classmethod
     def read(cls, path: Path) -> Manifest:
@@ -101,8 +89,7 @@ class Manifest:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content["format"] != FORMAT or content["version"] != VERSION:
                 raise ValueError
-            names = ("job", "input", "signatures", "done", "failed")
-            return cls(**{name: content[name] for name in names}, finished=content.get("finished", {}))
+            return cls(**{name: content[name] for name in FIELDS}, finished=content.get("finished", {}))
         except OSError as error:
             raise InputError(f"{path} cannot be read ({error.strerror}).") from error
         except (ValueError, KeyError, TypeError):
@@ -112,22 +99,17 @@ class Manifest:
 
 
 def _add(ranges: list[list[int]], row: int) -> bool:
-    """Add a row to sorted ranges, if it is not in one; most rows lengthen one of the last."""
-    place = len(ranges)
-    while place and ranges[place - 1][0] > row:
-        place -= 1
+    """Add a row to sorted ranges, if it is not in one, and join it with its neighbours."""
+    place = bisect(ranges, row, key=itemgetter(0))
     if place and ranges[place - 1][1] >= row:
         return False
-    joins_left = place > 0 and ranges[place - 1][1] == row - 1
-    joins_right = place < len(ranges) and ranges[place][0] == row + 1
-    if joins_left and joins_right:
-        ranges[place - 1][1] = ranges.pop(place)[1]
-    elif joins_left:
-        ranges[place - 1][1] = row
-    elif joins_right:
-        ranges[place][0] = row
-    else:
-        ranges.insert(place, [row, row])
+    first = last = row
+    if place < len(ranges) and ranges[place][0] == row + 1:
+        last = ranges.pop(place)[1]
+    if place and ranges[place - 1][1] == row - 1:
+        place -= 1
+        first = ranges.pop(place)[0]
+    ranges.insert(place, [first, last])
     return True
 
 

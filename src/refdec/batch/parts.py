@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from refdec.batch.item import Outcome
@@ -47,7 +47,7 @@ class Parts:
                     _path(home, number).unlink()
         except OSError as error:
             raise InputError(f"{home} cannot be written ({error.strerror}).") from error
-        self.manifest = Manifest.load(home) or manifest
+        self.manifest = Manifest.read(home / NAME) if is_begun(home) else manifest
         self.manifest.check(manifest, home)
         self._mend(retry_errors)
         self.manifest.save(home)
@@ -55,9 +55,7 @@ class Parts:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @property
@@ -91,17 +89,14 @@ class Parts:
 
     def _mend(self, retry_errors: bool) -> None:
         """Make every part end in a whole line, and count its rows."""
-        self.manifest.forget_counts()
+        self.manifest.done, self.manifest.failed = [], 0
         for number in _numbers(self.home):
             path = _path(self.home, number)
-            part = GrowingFile(path, lock=False)
-            try:
+            with closing(GrowingFile(path, lock=False)) as part:
                 content = part.content()
                 whole = content.rfind(b"\n") + 1
                 if whole < len(content):
                     part.cut(whole)
-            finally:
-                part.close()
             entries = list(_entries(path, content[:whole]))
             if retry_errors:
                 entries = [entry for entry in entries if "error" not in entry]

@@ -9,19 +9,19 @@ nothing of files and tasks.
 from __future__ import annotations
 
 import gc
-import json
 import logging
 import os
+import pickle
 import socket
 import sys
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, chdir, closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 from refdec.batch.item import Item, Outcome
 from refdec.errors import ModelError, SettingsError
@@ -60,8 +60,6 @@ ENVIRONMENT = {
     "RAY_raylet_client_connect_timeout_milliseconds": "30000",
 }
 """Settings that Ray takes from the environment alone, when it is imported."""
-
-Record = TypeVar("Record", Item, Outcome)
 
 
 class Hands(Protocol):
@@ -102,23 +100,10 @@ class Cluster:
         """The kind of device that workers have."""
         return "cuda" if self._resources.get("GPU", 0) >= 1 else "cpu"
 
-    def outcomes(
-        self,
-        job: Job,
-        todo: Todo,
-        *,
-        workers: int | None = None,
-        cpus: float | None = None,
-        batch_size: int | None = None,
-    ) -> Iterator[Outcome]:
-        """The outcome of each item, in the order in which workers make them.
-
-        There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one. A GPU
-        computes `batch_size` rows together.
-        """
+    def outcomes(self, job: Job, todo: Todo, **sizes: Any) -> Iterator[Outcome]:
+        """The outcome of each item, in the order in which workers make them. The sizes are those of `spread`."""
         device = job.models.device
-        gpus = device is None or device.startswith("cuda")
-        return self.spread(partial(_worker, job), todo, workers=workers, cpus=cpus, batch_size=batch_size, gpus=gpus)
+        return self.spread(partial(_worker, job), todo, gpus=device is None or device.startswith("cuda"), **sizes)
 
     def spread(
         self,
@@ -130,7 +115,11 @@ class Cluster:
         batch_size: int | None = None,
         gpus: bool = True,
     ) -> Iterator[Outcome]:
-        """The same with the hands that `make` makes in each actor. `gpus`: whether they could use one."""
+        """The same with the hands that `make` makes in each actor. `gpus`: whether they could use one.
+
+        There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one. A GPU
+        computes `batch_size` rows together.
+        """
         for name, value in {"workers": workers, "cpus": cpus, "batch_size": batch_size}.items():
             if value is not None and not value > 0:
                 raise SettingsError(f"{name} is {value}; it must be more than 0.")
@@ -144,7 +133,7 @@ class Cluster:
     ) -> Generator[Outcome, None, None]:
         with _plain_errors(self._ray), closing(_chunks(self._ray, make, todo, fleet, batch_size)) as chunks:
             for chunk in chunks:
-                yield from _unpack(Outcome, chunk)
+                yield from _unpack(chunk)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +297,7 @@ def _source(ray: Any, todo: Iterable[Item], size: int) -> Any:
             with chdir(home):
                 items = iter(todo)
                 while chunk := list(islice(items, size)):
-                    yield _pack(Item, chunk)
+                    yield _pack(chunk)
         except Exception as error:
             raise _Raised(error) from None
 
@@ -340,7 +329,7 @@ class _Actor:
         try:
             if self._problem is not None:
                 raise self._problem
-            return _pack(Outcome, self._hands.outcomes(_unpack(Item, chunk), self._batch_size))
+            return _pack(self._hands.outcomes(_unpack(chunk), self._batch_size))
         except Exception as error:
             raise _Raised(error) from None
 
@@ -362,33 +351,13 @@ def _plain_errors(ray: Any) -> Iterator[None]:
         raise ModelError(f"The run failed on Ray's side: {str(cause).strip()}") from error
 
 
-def _pack(kind: type[Record], records: Iterable[Record]) -> Any:
-    """A table of one row: each cell lists a field of all records."""
+def _pack(records: Iterable[Item] | Iterable[Outcome]) -> Any:
+    """A table of one cell that holds all records. Ray's own messages between processes are pickled in the same way."""
     import pyarrow as pa
 
-    text = pa.string()
-    types = {
-        "int": pa.int64(),
-        "bool": pa.bool_(),
-        "str": text,
-        "tuple[str, ...]": pa.list_(text),
-        "dict[str, Any]": text,
-    }
-    schema = pa.schema({field.name: pa.list_(types[str(field.type)]) for field in fields(kind)})
-    cells: dict[str, list[Any]] = {name: [] for name in schema.names}
-    for record in records:
-        for name, values in cells.items():
-            value = getattr(record, name)
-            values.append(json.dumps(value) if isinstance(value, dict) else value)
-    return pa.table({name: [values] for name, values in cells.items()}, schema=schema)
+    return pa.table({"records": [pickle.dumps(list(records))]})
 
 
-def _unpack(kind: type[Record], table: Any) -> Iterator[Record]:
-    for row in table.to_pylist():
-        for values in zip(*row.values(), strict=True):
-            cells = dict(zip(row, values, strict=True))
-            if kind is Item:
-                cells["texts"] = tuple(cells["texts"])
-            else:
-                cells["fields"] = json.loads(cells["fields"])
-            yield kind(**cells)
+def _unpack(table: Any) -> Iterator[Any]:
+    for cell in table["records"]:
+        yield from pickle.loads(cell.as_py())

@@ -6,7 +6,8 @@ Knows rows as texts and results as cells; nothing of files or processes.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -35,23 +36,19 @@ Cells = dict[str, Any]
 Chosen = TypeVar("Chosen", bound=FingerprintSettings)
 
 
+@dataclass
 class RowTask(ABC, Generic[Chosen]):
     """A task for every row of a table. Made once for a pair of models; rows are worked on side by side."""
+
+    pair: Pair
+    settings: Chosen
+    wanted: Wanted
+    constraints: Constraints = NONE
+    fingerprint: Fingerprint | None = None
 
     settings_kind: ClassVar[type[FingerprintSettings]]
     best: ClassVar[str]  # the new column that matters most: the only one that a text file has
     reads: ClassVar[tuple[tuple[str, ...], ...]]  # sets of columns that the task can work on, best first
-
-    def __init__(
-        self,
-        pair: Pair,
-        settings: Chosen,
-        wanted: Wanted,
-        constraints: Constraints = NONE,
-        fingerprint: Fingerprint | None = None,
-    ) -> None:
-        self._pair, self._settings, self._wanted, self._constraints = pair, settings, wanted, constraints
-        self._fingerprint = fingerprint
 
     @classmethod
     @abstractmethod
@@ -63,62 +60,93 @@ class RowTask(ABC, Generic[Chosen]):
         """The new cells of a row with these texts; with `full`, the whole result in a cell of its own."""
 
 
-class ParaphraseRows(RowTask[ParaphraseSettings]):
+class RankedRows(RowTask[Chosen]):
+    """A task whose result is a ranking: a text and its numbers for each rank."""
+
+    ranked: ClassVar[tuple[str, ...]]  # the columns of the first rank; those of the second are paraphrase_2 and so on
+
+    @classmethod
+    def adds(cls, top: int) -> list[Column]:
+        """The best text if it is not in the ranking itself, the columns of each rank, and a note."""
+        kinds = {cls.ranked[0]: "text", "passes": "boolean"}
+        whole = [] if cls.best in cls.ranked else [Column(cls.best, "text")]
+        ranks = [(name, rank) for rank in range(1, top + 1) for name in cls.ranked]
+        columns = [Column(_at(name, rank), kinds.get(name, "number")) for name, rank in ranks]
+        return [*whole, *columns, Column("note", "text")]
+
+    def _rank_cells(self, ranking: Iterable[Sequence[Any]], note: str) -> Cells:
+        cells = {
+            _at(name, rank): value
+            for rank, values in enumerate(ranking, start=1)
+            for name, value in zip(self.ranked, values, strict=True)
+        }
+        return cells | ({"note": note} if note else {})
+
+    def _paraphrase_cells(self, result: ParaphraseResult) -> Cells:
+        """The best candidates that are not copies of the source, each with its numbers."""
+        chosen, note = choose(result, self.wanted)
+        contents = [item.to_dict() | {self.ranked[0]: item.text} for item in chosen if not item.copy]
+        return self._rank_cells([[content[name] for name in self.ranked] for content in contents], note)
+
+
+class ParaphraseRows(RankedRows[ParaphraseSettings]):
     settings_kind = ParaphraseSettings
     best = "paraphrase"
+    ranked = ("paraphrase", "relative", "novelty", "confidence")
     reads = (("text",),)
 
-    @classmethod
-    def adds(cls, top: int) -> list[Column]:
-        return [*_ranked(cls.best, "relative", "novelty", "confidence", top=top), Column("note", "text")]
-
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
-        result = await paraphrase(self._pair, texts[0], self._settings, constraints=self._constraints)
-        cells = _paraphrase_cells(self.best, result, self._wanted, "relative", "novelty", "confidence")
-        return cells | ({"result": result.to_dict()} if full else {})
+        result = await paraphrase(self.pair, texts[0], self.settings, constraints=self.constraints)
+        return self._paraphrase_cells(result) | ({"result": result.to_dict()} if full else {})
 
 
-class RewriteRows(RowTask[RewriteSettings]):
+class RewriteRows(RankedRows[RewriteSettings]):
     settings_kind = RewriteSettings
     best = "rewritten"
+    ranked = ("rewriting", "relative", "novelty")
     reads = (("left", "span", "right"), ("text",))
-
-    @classmethod
-    def adds(cls, top: int) -> list[Column]:
-        ranked = _ranked("rewriting", "relative", "novelty", top=top)
-        return [Column(cls.best, "text"), *ranked, Column("note", "text")]
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
         left, span, right = texts if len(texts) == 3 else split_document(texts[0])
-        result = await rewrite(self._pair, left, span, right, self._settings, constraints=self._constraints)
-        chosen, _ = choose(result, self._wanted)
+        result = await rewrite(self.pair, left, span, right, self.settings, constraints=self.constraints)
+        chosen, _ = choose(result, self.wanted)
         best = next((item for item in chosen if not item.copy), None)
-        cells = {self.best: None if best is None else result.in_place(best)}
-        cells |= _paraphrase_cells("rewriting", result, self._wanted, "relative", "novelty")
-        return cells | ({"result": result.to_dict()} if full else {})
+        whole = {self.best: None if best is None else result.in_place(best)}
+        return whole | self._paraphrase_cells(result) | ({"result": result.to_dict()} if full else {})
 
 
-class InfillRows(RowTask[InfillSettings]):
+class InfillRows(RankedRows[InfillSettings]):
     settings_kind = InfillSettings
     best = "filled"
+    ranked = ("filling", "score", "passes")
     reads = (("left", "right"), ("text",))
-
-    @classmethod
-    def adds(cls, top: int) -> list[Column]:
-        ranked = _ranked("filling", "score", "passes", top=top)
-        return [Column(cls.best, "text"), *ranked, Column("note", "text")]
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
         parts = list(texts) if len(texts) == 2 else split_blanks(texts[0])
-        if len(parts) > 2 and self._wanted.top > 1:
+        if len(parts) > 2 and self.wanted.top > 1:
             raise InputError(f"There are {len(parts) - 1} gaps in the text. With --top above 1, give one gap per row.")
         results: list[InfillResult] = []
         left = parts[0]
         for right in parts[1:]:  # each sees what the ones before it were filled with
-            results.append(await infill(self._pair, left, right, self._settings, constraints=self._constraints))
+            results.append(await infill(self.pair, left, right, self.settings, constraints=self.constraints))
             left = results[-1].filled
-        cells = _filling_cells(results, self._wanted)
+        cells = self._filling_cells(results)
         return cells | ({"result": [result.to_dict() for result in results]} if full else {})
+
+    def _filling_cells(self, results: Sequence[InfillResult]) -> Cells:
+        """For one gap the best fillings; for several gaps the best of each, with ___ between them."""
+        if len(results) == 1:
+            chosen, note = choose_fillings(results[0], self.wanted)
+            ranking = [(item.text, round(item.score, 4), item.passes) for item in chosen]
+        else:
+            best, notes = zip(*(choose_fillings(result, self.wanted) for result in results), strict=True)
+            firsts = [items[0] for items in best if items]
+            note = " ".join(dict.fromkeys(filter(None, notes)))
+            texts = " ___ ".join(item.text for item in firsts)
+            score = round(sum(item.score for item in firsts), 4)
+            is_whole = len(firsts) == len(results)
+            ranking = [(texts, score, all(item.passes for item in firsts))] if is_whole else []
+        return ({self.best: results[-1].filled} if ranking else {}) | self._rank_cells(ranking, note)
 
 
 class ScoreRows(RowTask[ScoreSettings]):
@@ -130,32 +158,28 @@ class ScoreRows(RowTask[ScoreSettings]):
     @cached_property
     def _yardsticks(self) -> Yardsticks:
         """The yardsticks of the latest references."""
-        return Yardsticks(self._pair, self._settings, self._fingerprint)
+        return Yardsticks(self.pair, self.settings, self.fingerprint)
 
     @classmethod
     def adds(cls, top: int) -> list[Column]:  # noqa: ARG003
         return [Column(name, "number") for name in cls.numbers]
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
-        reference, candidate = (None, texts[0]) if self._fingerprint is not None else texts
+        reference, candidate = (None, texts[0]) if self.fingerprint is not None else texts
         (result,) = await score(
-            self._pair,
+            self.pair,
             reference,
             [candidate],
-            self._settings,
-            fingerprint=self._fingerprint,
+            self.settings,
+            fingerprint=self.fingerprint,
             yardsticks=self._yardsticks,
         )
         content = result.to_dict()
         return {name: content[name] for name in self.numbers} | ({"result": content} if full else {})
 
 
-TASKS: dict[str, type[RowTask[Any]]] = {
-    "paraphrase": ParaphraseRows,
-    "infill": InfillRows,
-    "rewrite": RewriteRows,
-    "score": ScoreRows,
-}
+ROW_TASKS: tuple[type[RowTask[Any]], ...] = (ParaphraseRows, InfillRows, RewriteRows, ScoreRows)
+TASKS = {kind.settings_kind.task: kind for kind in ROW_TASKS}
 
 
 def task_named(name: str) -> type[RowTask[Any]]:
@@ -164,46 +188,5 @@ def task_named(name: str) -> type[RowTask[Any]]:
     return TASKS[name]
 
 
-KINDS = {"passes": "boolean"}
-
-
-def _ranked(text: str, *others: str, top: int) -> list[Column]:
-    """Columns of a text and its numbers for each rank: paraphrase, relative, paraphrase_2, relative_2."""
-    return [
-        Column(_at(name, rank), "text" if name == text else KINDS.get(name, "number"))
-        for rank in range(1, top + 1)
-        for name in (text, *others)
-    ]
-
-
 def _at(name: str, rank: int) -> str:
     return name if rank == 1 else f"{name}_{rank}"
-
-
-def _paraphrase_cells(name: str, result: ParaphraseResult, wanted: Wanted, *numbers: str) -> Cells:
-    """The best candidates that are not copies of the source, each with its numbers, and a note where one is needed."""
-    chosen, note = choose(result, wanted)
-    cells: Cells = {}
-    for rank, item in enumerate((item for item in chosen if not item.copy), start=1):
-        content = item.to_dict()
-        cells[_at(name, rank)] = item.text
-        cells |= {_at(number, rank): content[number] for number in numbers}
-    return cells | ({"note": note} if note else {})
-
-
-def _filling_cells(results: Sequence[InfillResult], wanted: Wanted) -> Cells:
-    """For one gap the best fillings; for several gaps the best of each, with ___ between them."""
-    if len(results) == 1:
-        chosen, note = choose_fillings(results[0], wanted)
-        ranked = [(item.text, item.score, item.passes) for item in chosen]
-    else:
-        best, notes = zip(*(choose_fillings(result, wanted) for result in results), strict=True)
-        firsts = [items[0] for items in best if items]
-        note = " ".join(dict.fromkeys(filter(None, notes)))
-        texts = " ___ ".join(item.text for item in firsts)
-        whole = len(firsts) == len(results)
-        ranked = [(texts, sum(item.score for item in firsts), all(item.passes for item in firsts))] if whole else []
-    cells: Cells = {"filled": results[-1].filled} if ranked else {}
-    for rank, (text, value, passes) in enumerate(ranked, start=1):
-        cells |= {_at("filling", rank): text, _at("score", rank): round(value, 4), _at("passes", rank): passes}
-    return cells | ({"note": note} if note else {})

@@ -8,23 +8,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from refdec.batch.input_table import InputTable, spool
-from refdec.batch.item import Item, Outcome
+from refdec.batch.item import Outcome
 from refdec.batch.job import ERROR, Job
 from refdec.batch.manifest import Manifest
-from refdec.batch.parts import Done, Parts, discard, forget, is_begun
+from refdec.batch.parts import Parts, discard, forget, is_begun
 from refdec.batch.todo import changed
 from refdec.errors import InputError
 from refdec.files import formats
 from refdec.files.lock import locked
-from refdec.files.row import Column, Row
+from refdec.files.row import Column
 from refdec.files.whole import check_writable, replace_synced, write_whole
 
 
@@ -68,9 +67,7 @@ class Run:
         self._lock.enter_context(locked(self._output.path))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         with self._lock:
             if not is_begun(self._output.parts):
                 discard(self._output.parts)
@@ -98,9 +95,13 @@ class Run:
         output, whole = self._output, parts.home / f"whole-{self._output.path.name}"
         texts = hashlib.sha256()
         rows = failed = 0
+        done = parts.done
         try:
             with formats.writer(whole, output.format, job.table(carried), **writing(job, output.formulas)) as writer:
-                for row, item, entry in _joined(table, job, parts.done):
+                for row in table.rows():
+                    item, entry = job.item(row), done.entry(row.number)
+                    if entry is None or entry["input"] != item.digest:
+                        raise changed(table, item)
                     error = entry.get("error", "")
                     writer.write(row.fields | job.cells(entry.get("cells", {}), error))
                     texts.update(item.digest.encode())
@@ -176,14 +177,6 @@ def _reopened(table: InputTable, job: Job, output: Output, finished: Manifest) -
 def _value(column: Column, cell: Any) -> Any:
     """A cell of an output as it was before it was written. JSON is text in formats that do not have it."""
     return json.loads(cell) if column.kind == "json" and isinstance(cell, str) and cell else cell
-
-
-def _joined(table: InputTable, job: Job, done: Done) -> Iterator[tuple[Row, Item, dict[str, Any]]]:
-    for row in table.rows():
-        item, entry = job.item(row), done.entry(row.number)
-        if entry is None or entry["input"] != item.digest:
-            raise changed(table, item)
-        yield row, item, entry
 
 
 def _texts(table: InputTable, job: Job) -> str:

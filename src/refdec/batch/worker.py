@@ -62,7 +62,8 @@ class Worker:
             cells = await self._task.cells(item.texts, self._full)
         except Exception as error:
             if _is_out_of_memory(error):
-                return Outcome.failed(item, _first_line(error) or "Out of memory.", retry=True), error
+                reason = str(error).partition("\n")[0] or "Out of memory."
+                return Outcome.failed(item, reason, retry=True), error
             if isinstance(error, RefdecError):
                 return Outcome.failed(item, str(error)), None
             return Outcome.failed(item, f"{type(error).__name__}: {error}."), error
@@ -73,7 +74,3 @@ def _is_out_of_memory(error: Exception) -> bool:
     """Torch has no class of its own for the memory of a CPU."""
     kinds = OutOfMemory, MemoryError, torch.OutOfMemoryError
     return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from refdec.cli.inputs import STANDARD
 from refdec.cli.options import (
+    Command,
     TaskCommand,
     checked_settings,
     confidence_option,
-    constraint_options,
     fingerprint_option,
-    model_options,
-    quiet_option,
-    setting_options,
+    ranked_options,
+    run_options,
     together,
 )
 from refdec.cli.progress import Bar
 from refdec.cli.selection import wanted
 from refdec.errors import InputError
-from refdec.settings import (
-    FingerprintSettings,
-    InfillSettings,
-    ParaphraseSettings,
-    RewriteSettings,
-    ScoreSettings,
-)
+from refdec.files.formats import FORMATS
+from refdec.settings import FingerprintSettings, InfillSettings, ParaphraseSettings, RewriteSettings, ScoreSettings
 from refdec.tasks.fingerprint import Fingerprint
-
-STANDARD = "-"
-FORMATS = ("text", "jsonl", "csv", "tsv", "parquet")
 
 
 @click.group("batch", short_help="Work through files, and go on after a crash.")
@@ -84,103 +77,99 @@ _engine_options = together(
         type=click.IntRange(1),
         help="rows that a GPU computes together [default: 48], or that Ray hands a worker at a time",
     ),
-    quiet_option,
 )
 
 _ranked_options = together(
-    click.option("-n", "--top", type=click.IntRange(1), default=1, show_default=True, help="how many results per row"),
+    ranked_options("how many results per row", top=1),
     click.option("--novelty", type=float, help="only results of at least this Novelty (0 to 100)"),
 )
-
-
-def _command(kind: type[FingerprintSettings], help: str, *special: Callable[[Any], Any]) -> click.Command:
-    """The command of one task."""
-
-    def call(input: str, output: str, **options: Any) -> int:
-        return _batch(kind, input, output, options)
-
-    arguments = (click.argument("input", metavar="INPUT"), click.argument("output", metavar="OUTPUT"))
-    options = (*special, _file_options, _engine_options, model_options, setting_options(kind))
-    short = help.partition("\n")[0]
-    return click.command(kind.task, cls=TaskCommand, help=help, short_help=short)(together(*arguments, *options)(call))
-
 
 _FILES = """
 Files are plain text (one text per line), JSON lines, CSV, TSV or Parquet, by their extension, and may be compressed
 (.gz, .xz, .bz2, .zst). A single - is standard input or output.
 """
 
-COMMANDS = (
-    _command(
-        ParaphraseSettings,
-        f"""Paraphrase the texts of a column.
 
-\b
-Examples:
-  refdec batch paraphrase questions.txt paraphrases.txt
-  refdec batch paraphrase -c question --top 3 questions.csv paraphrases.csv
-  refdec batch paraphrase --novelty 30 --confidence 0.8 questions.txt paraphrases.jsonl
-  refdec batch paraphrase --dry-run questions.txt paraphrases.jsonl
-  cat questions.txt | refdec batch paraphrase --format text --output-format jsonl - -
+def _task_command(
+    kind: type[FingerprintSettings], *special: Callable[[Any], Any]
+) -> Callable[[Command], click.Command]:
+    """The command of one task; its help is the docstring of the function, and a word on files."""
+    arguments = click.argument("input", metavar="INPUT"), click.argument("output", metavar="OUTPUT")
+    options = together(*arguments, *special, _file_options, _engine_options, run_options(kind))
 
-New columns: paraphrase, relative, novelty, confidence (with --top, paraphrase_2 and so on), note, error.
-{_FILES}""",
-        _ranked_options,
-        confidence_option,
-        constraint_options,
-    ),
-    _command(
-        InfillSettings,
-        f"""Fill the gaps in the texts of a column.
+    def decorate(function: Command) -> click.Command:
+        words = f"{inspect.getdoc(function)}\n{_FILES}"
+        short = words.partition("\n")[0]
+        return batch_command.command(kind.task, cls=TaskCommand, help=words, short_help=short)(options(function))
 
-\b
-Examples:
-  refdec batch infill gaps.txt filled.txt
-  refdec batch infill stories.jsonl filled.jsonl
-  refdec batch infill -c before -c after --top 2 stories.csv filled.csv
-
-A row has a column text with ___ in it, or columns left and right. New columns: filled (the whole text), filling, score,
-passes, note, error. Several gaps of one text are filled from left to right.
-{_FILES}""",
-        _ranked_options,
-        constraint_options,
-    ),
-    _command(
-        RewriteSettings,
-        f"""Rewrite a span in the texts of a column.
-
-\b
-Examples:
-  refdec batch rewrite spans.txt rewritten.txt
-  refdec batch rewrite -c document --keep-numbers spans.csv rewritten.csv
-
-A row has a column text with the span in [[ ]], or columns left, span and right. New columns: rewritten (the whole
-text), rewriting, relative, novelty, note, error.
-{_FILES}""",
-        _ranked_options,
-        constraint_options,
-    ),
-    _command(
-        ScoreSettings,
-        f"""Score how alike the texts of two columns are.
-
-\b
-Examples:
-  refdec batch score pairs.tsv scores.tsv
-  refdec batch score -c human -c system translations.csv scores.csv
-  refdec batch score --fingerprint cook.json questions.txt scores.jsonl
-
-A row has columns reference and candidate; with --fingerprint, candidate or text. Rows with the same reference share its
-contexts. New columns: scaled, relative, score, each with its interval where it has one, span, error.
-{_FILES}""",
-        fingerprint_option("reference"),
-    ),
-)
-for command in COMMANDS:
-    batch_command.add_command(command)
+    return decorate
 
 
-def _batch(kind: type[FingerprintSettings], input: str, output: str, options: dict[str, Any]) -> int:
+@_task_command(ParaphraseSettings, _ranked_options, confidence_option)
+def paraphrase_rows(**options: Any) -> int:
+    """Paraphrase the texts of a column.
+
+    \b
+    Examples:
+      refdec batch paraphrase questions.txt paraphrases.txt
+      refdec batch paraphrase -c question --top 3 questions.csv paraphrases.csv
+      refdec batch paraphrase --novelty 30 --confidence 0.8 questions.txt paraphrases.jsonl
+      refdec batch paraphrase --dry-run questions.txt paraphrases.jsonl
+      cat questions.txt | refdec batch paraphrase --format text --output-format jsonl - -
+
+    New columns: paraphrase, relative, novelty, confidence (with --top, paraphrase_2 and so on), note, error.
+    """
+    return _batch(ParaphraseSettings, **options)
+
+
+@_task_command(InfillSettings, _ranked_options)
+def infill_rows(**options: Any) -> int:
+    """Fill the gaps in the texts of a column.
+
+    \b
+    Examples:
+      refdec batch infill gaps.txt filled.txt
+      refdec batch infill stories.jsonl filled.jsonl
+      refdec batch infill -c before -c after --top 2 stories.csv filled.csv
+
+    A row has a column text with ___ in it, or columns left and right. New columns: filled (the whole text), filling,
+    score, passes, note, error. Several gaps of one text are filled from left to right.
+    """
+    return _batch(InfillSettings, **options)
+
+
+@_task_command(RewriteSettings, _ranked_options)
+def rewrite_rows(**options: Any) -> int:
+    """Rewrite a span in the texts of a column.
+
+    \b
+    Examples:
+      refdec batch rewrite spans.txt rewritten.txt
+      refdec batch rewrite -c document --keep-numbers spans.csv rewritten.csv
+
+    A row has a column text with the span in [[ ]], or columns left, span and right. New columns: rewritten (the whole
+    text), rewriting, relative, novelty, note, error.
+    """
+    return _batch(RewriteSettings, **options)
+
+
+@_task_command(ScoreSettings, fingerprint_option("reference"))
+def score_rows(**options: Any) -> int:
+    """Score how alike the texts of two columns are.
+
+    \b
+    Examples:
+      refdec batch score pairs.tsv scores.tsv
+      refdec batch score -c human -c system translations.csv scores.csv
+      refdec batch score --fingerprint cook.json questions.txt scores.jsonl
+
+    A row has columns reference and candidate; with --fingerprint, candidate or text. Rows with the same reference share
+    its contexts. New columns: scaled, relative, score, each with its interval where it has one, span, error.
+    """
+    return _batch(ScoreSettings, **options)
+
+
+def _batch(kind: type[FingerprintSettings], input: str, output: str, **options: Any) -> int:
     """One run of a command. Options that contradict each other are refused before anything is loaded."""
     from refdec.cli.batch_run import to_file, to_standard_output
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
@@ -21,6 +21,7 @@ from refdec.batch.parts import Done, Parts
 from refdec.batch.run import Output, Run, Summary, keep, writing
 from refdec.batch.todo import Todo
 from refdec.batch.worker import Worker
+from refdec.cli.inputs import STANDARD
 from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Bar, time_text
 from refdec.cli.selection import wanted
@@ -35,24 +36,18 @@ from refdec.tasks.constraints import NONE
 from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.reflector import INPUTS_AT_ONCE
 
-STANDARD = "-"
 SHOWN = 3
 """Bad rows that are reported one by one."""
 
 UNITS = (("GB", 1e9), ("MB", 1e6))
 
+Kind = type[FingerprintSettings]
+Options = dict[str, Any]
 Engine = Callable[[Job, Todo, Callable[[], None]], Iterator[Outcome]]
 """Computes the items of a job; calls the function when it begins to, after the models are loaded."""
 
 
-def to_file(
-    kind: type[FingerprintSettings],
-    known: Fingerprint | None,
-    input: str,
-    path: Path,
-    options: dict[str, Any],
-    bar: Bar,
-) -> int:
+def to_file(kind: Kind, known: Fingerprint | None, input: str, path: Path, options: Options, bar: Bar) -> int:
     """A table into a file, which takes its place when it is complete."""
     output = Output(path, formats.format_of(path, options["output_format"]), options["formulas"])
     check_writable(path)
@@ -62,7 +57,8 @@ def to_file(
             run = None
         else:
             run = held.enter_context(Run(output, resume=options["resume"], retry_errors=options["retry_errors"]))
-        source = run.spool(_piped()) if run is not None and input == STANDARD else Path(input)
+        piped = None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer
+        source = run.spool(piped) if run is not None and input == STANDARD else Path(input)
         table = InputTable.at(source, read_as, options["limit"])
         bar.begin("reading the input")
         look = formats.columns(table.path, table.format, bar.at)
@@ -82,10 +78,15 @@ def to_file(
             bar.tell(f"{path} is finished already: {_counted(parts)}.")
             return 0
         together = (options["batch_size"] or INPUTS_AT_ONCE) if device == "cuda" else 1
-        with parts, _kept(parts, rows, bar):
-            _compute(table, job, parts, engine, rows, together, options["strict"], bar)
-            bar.begin("writing the output")
-            summary = run.finish(table, job, parts, look.columns)
+        with parts:
+            try:
+                _compute(table, job, parts, engine, rows, together, options["strict"], bar)
+                bar.begin("writing the output")
+                summary = run.finish(table, job, parts, look.columns)
+            except (Exception, KeyboardInterrupt):
+                done = f"{parts.manifest.rows:,} of {rows:,} rows are done and kept in {parts.home}"
+                bar.tell(f"{done}. The same command goes on.")
+                raise
     bar.tell(f"{path}: {_counted(summary)}. What made them is in {output.manifest.name}.")
     if summary.guarded:
         cells, they = (
@@ -96,17 +97,6 @@ def to_file(
             "as they are."
         )
     return 0
-
-
-@contextmanager
-def _kept(parts: Parts, rows: int, bar: Bar) -> Iterator[None]:
-    """Where a run ends early, people are told what is kept."""
-    try:
-        yield
-    except (Exception, KeyboardInterrupt):
-        done = f"{parts.manifest.rows:,} of {rows:,} rows are done and kept in {parts.home}"
-        bar.tell(f"{done}. The same command goes on.")
-        raise
 
 
 def _compute(
@@ -133,9 +123,7 @@ def _compute(
         raise OutOfMemory(f"{retries:,} of {rows:,} rows ran out of memory. The same command tries them again.")
 
 
-def to_standard_output(
-    kind: type[FingerprintSettings], known: Fingerprint | None, input: str, options: dict[str, Any], bar: Bar
-) -> int:
+def to_standard_output(kind: Kind, known: Fingerprint | None, input: str, options: Options, bar: Bar) -> int:
     """A table onto standard output, row by row; nothing is kept."""
     read_as = formats.format_of(Path(input), options["format"])
     written_as = options["output_format"] or read_as
@@ -164,7 +152,7 @@ def to_standard_output(
 
 
 @contextmanager
-def _engine(options: dict[str, Any], bar: Bar) -> Iterator[tuple[str, Engine]]:
+def _engine(options: Options, bar: Bar) -> Iterator[tuple[str, Engine]]:
     """The kind of device that rows are computed on, and the engine that does it."""
     if options["engine"] == "ray" and not options["dry_run"]:
         from refdec.batch import ray_engine
@@ -188,11 +176,6 @@ def _engine(options: dict[str, Any], bar: Bar) -> Iterator[tuple[str, Engine]]:
     yield choose_device(options["device"]).type, compute
 
 
-def _piped() -> BinaryIO | None:
-    """Standard input, unless it is a terminal."""
-    return None if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer
-
-
 def _opened(input: str, read_as: str, written_as: str) -> tuple[Iterable[Row], tuple[Column, ...]]:
     """The rows and the columns of a table. Standard input cannot be read twice: its first row tells the columns."""
     if input != STANDARD:
@@ -209,13 +192,7 @@ def _opened(input: str, read_as: str, written_as: str) -> tuple[Iterable[Row], t
     return itertools.chain([first], rows), tuple(Column(name, "json") for name in first.fields)
 
 
-def _job(
-    kind: type[FingerprintSettings],
-    known: Fingerprint | None,
-    columns: Sequence[Column],
-    options: dict[str, Any],
-    device: str,
-) -> Job:
+def _job(kind: Kind, known: Fingerprint | None, columns: Sequence[Column], options: Options, device: str) -> Job:
     scores = issubclass(kind, ScoreSettings)
     forward, backward = (_everywhere(options[name]) for name in ("forward", "backward"))
     return Job.make(
@@ -240,9 +217,7 @@ def _everywhere(name: str | None) -> str | None:
     return name if path is None or not path.is_dir() else str(path.resolve())
 
 
-def _tell_cost(
-    table: InputTable, job: Job, output: Output, look: Look, rows: int, options: dict[str, Any], bar: Bar
-) -> None:
+def _tell_cost(table: InputTable, job: Job, output: Output, look: Look, rows: int, options: Options, bar: Bar) -> None:
     """Print what the table holds, and what its rows would cost."""
     bar.begin("computing a few rows")
     done = Done.at(output.parts) if options["resume"] else Done(output.parts, {})

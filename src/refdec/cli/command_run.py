@@ -1,6 +1,6 @@
 """One run of a command: models loaded when they are first needed, results as they come, errors that do not stop it.
 
-Knows nothing of tasks: a command says what is done with an input, and how its result looks.
+Knows nothing of how a task works: a command says what is done with an input, and how its result looks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,15 +19,16 @@ import click
 from refdec.cli.inputs import ARGUMENT, Origin
 from refdec.cli.options import constraints_from, given
 from refdec.cli.progress import Progress
-from refdec.cli.selection import explained
+from refdec.cli.selection import explained, shown
 from refdec.errors import InputError
+from refdec.files.values import HALF
 from refdec.files.whole import check_writable, write_whole
 from refdec.settings import FingerprintSettings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from refdec.results import Explanation
+    from refdec.results import Explanation, Paraphrase, ParaphraseResult
     from refdec.tasks.reflector import Reflector
 
 
@@ -71,6 +71,7 @@ class CommandRun:
 
     def __init__(self, options: dict[str, Any], kind: type[FingerprintSettings]) -> None:
         self._options = options
+        self._page: Path | None = options.get("html")
         self._progress = Progress(options["quiet"])
         self.stage, self.tell = self._progress.stage, self._progress.tell
         self.arguments = {"settings": options["preset"], "stage": self.stage, **given(kind, options)}
@@ -89,10 +90,8 @@ class CommandRun:
         self._progress.__enter__()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.__exit__(kind, error, trace)
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._progress.__exit__()
         if self._page is not None and self._explanations:
             from refdec.page import page
 
@@ -106,11 +105,6 @@ class CommandRun:
     @cached_property
     def reflector(self) -> Reflector:
         return load_reflector(self._options)
-
-    @property
-    def explains(self) -> bool:
-        """Whether the reasons for results are shown or written."""
-        return bool(self._options["explain"] or self._page)
 
     def exit_code(self) -> int:
         if not self._begun:
@@ -170,6 +164,14 @@ class CommandRun:
                 for explanation in asked_for if self._options["explain"] else []:
                     show_explanation(console, explanation)
 
+    def put_ranked(self, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
+        """Print the chosen paraphrases or rewritings of a source, and keep their explanation for the page."""
+        from refdec.cli.render import show_results
+
+        explanation = shown(result.explanation, chosen)
+        content = self.content(result.to_dict(chosen), explanation, note)
+        self.put([content], [explanation], lambda console: show_results(console, result, chosen, note))
+
     def put_text(self, text: str) -> None:
         """Print a text and nothing else, with one line break at its end."""
         self._printed = True
@@ -182,10 +184,6 @@ class CommandRun:
         with self._pause():
             click.echo(f"refdec: {origin}{words}", err=True)
 
-    @property
-    def _page(self) -> Path | None:
-        return self._options.get("html")
-
     @contextmanager
     def _pause(self) -> Iterator[None]:
         """Take the progress line away while something is printed."""
@@ -197,8 +195,4 @@ class CommandRun:
 
 def json_line(content: dict[str, Any]) -> str:
     line = json.dumps(content, ensure_ascii=False)
-    try:
-        line.encode()
-    except UnicodeEncodeError:  # bytes that were not UTF-8: escape them
-        return json.dumps(content)
-    return line
+    return json.dumps(content) if HALF.search(line) else line  # bytes that were not UTF-8 are escaped

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from refdec.page.pieces import yardstick
+from refdec.page.pieces import beside, yardstick
 from refdec.results import Context, Explanation, Reason
 
 # The style of a token whose surprise is below so many nats. Bold and reverse help readers who see no colours.
@@ -23,6 +24,8 @@ SURPRISES = ((3.0, ""), (6.0, "magenta"), (10.0, "bold magenta"), (float("inf"),
 FIT_WIDTH = 7  # terminal columns that a fit takes with the space before it: -103.4
 NUMBER_WIDTH = 5  # terminal columns that the number of a text takes, with the edges of the table
 TEXT_WIDTH = 38  # terminal columns that a text needs with its number and score, to be readable
+number_column = partial(Column, justify="right", no_wrap=True)
+text_column = partial(Column, overflow="fold")
 CONTROL = re.compile(r"[\x00-\x20\x7f-\x9f]+")
 
 
@@ -59,9 +62,9 @@ def _show_tables(console: Console, explanation: Explanation) -> None:
         console.print(Text(" ").join(part for part in held if part))
     if explanation.contexts:
         _show(console, "Contexts, … standing for the text", _contexts_table(explanation.contexts))
-    beside, *alone = _split_fits(len(explanation.contexts), console.width)
-    title = f"Texts, shaded by surprise; score{' and fit with each context' if beside else ''}, {against}"
-    _show(console, title, _texts_table(explanation, beside))
+    alongside, *alone = _split_fits(len(explanation.contexts), console.width)
+    title = f"Texts, shaded by surprise; score{' and fit with each context' if alongside else ''}, {against}"
+    _show(console, title, _texts_table(explanation, alongside))
     console.print(_surprise_legend())
     if not console.color_system or console.no_color:
         for number, reason in enumerate(explanation.reasons):
@@ -80,13 +83,13 @@ def _show(console: Console, title: str, table: Table) -> None:
 
 
 def _contexts_table(contexts: Sequence[Context]) -> Table:
-    table = _table()
-    table.add_column("#", justify="right")
-    table.add_column("side")
-    table.add_column("weight", justify="right")
-    table.add_column("context", overflow="fold")
+    table = _table(
+        Column("#", justify="right"), Column("side"), Column("weight", justify="right"), text_column("context")
+    )
     for number, context in enumerate(contexts, start=1):
-        table.add_row(str(number), context.side, f"{context.weight:.2f}", Text(_with_place(context)))
+        table.add_row(
+            str(number), context.side, f"{context.weight:.2f}", Text(beside(one_line(context.text), context.side))
+        )
     return table
 
 
@@ -99,12 +102,7 @@ def _split_fits(count: int, width: int) -> list[range]:
 
 
 def _texts_table(explanation: Explanation, columns: range) -> Table:
-    table = _table()
-    table.add_column("", justify="right")
-    table.add_column("score", justify="right", no_wrap=True)
-    table.add_column("text", overflow="fold")
-    for index in columns:
-        table.add_column(f"#{index + 1}", justify="right", no_wrap=True)
+    table = _table(Column(justify="right"), number_column("score"), text_column("text"), *_fit_columns(columns))
     for number, reason in enumerate(explanation.reasons):
         text = _shaded(reason)
         if reason.text and reason.label:
@@ -115,13 +113,14 @@ def _texts_table(explanation: Explanation, columns: range) -> Table:
 
 def _fits_table(explanation: Explanation, columns: range) -> Table:
     """Fits of the texts, by their numbers in the table above."""
-    table = _table()
-    table.add_column("", justify="right")
-    for index in columns:
-        table.add_column(f"#{index + 1}", justify="right", no_wrap=True)
+    table = _table(Column(justify="right"), *_fit_columns(columns))
     for number, reason in enumerate(explanation.reasons):
         table.add_row(str(number), *_fits(reason, columns))
     return table
+
+
+def _fit_columns(columns: range) -> list[Column]:
+    return [number_column(f"#{index + 1}") for index in columns]
 
 
 def _fits(reason: Reason, columns: range) -> list[Text]:
@@ -129,8 +128,9 @@ def _fits(reason: Reason, columns: range) -> list[Text]:
 
 
 def nats_text(nats: float, digits: int = 2) -> Text:
-    """A number of nats against a yardstick, coloured by how far below it is."""
-    return Text(f"{nats:+z.{digits}f}", style=_shade(nats))
+    """A number of nats against a yardstick: green where it is nearly as good as that, red where it is bad."""
+    shade = "green" if nats > -5 else "yellow" if nats > -15 else "red"
+    return Text(f"{nats:+z.{digits}f}", style=shade)
 
 
 def _shaded(reason: Reason) -> Text:
@@ -155,9 +155,9 @@ def _surprise_legend() -> Text:
     return legend
 
 
-def _table() -> Table:
+def _table(*columns: Column) -> Table:
     """A table that spends one space between columns, so that more of them fit."""
-    return Table(box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
+    return Table(*columns, box=box.SIMPLE_HEAD, padding=0, pad_edge=False)
 
 
 def _lines(explanation: Explanation) -> list[str]:
@@ -165,7 +165,8 @@ def _lines(explanation: Explanation) -> list[str]:
     if explanation.left or explanation.right:
         lines.append(f"held  {' '.join((one_line(explanation.left), '…', one_line(explanation.right))).strip()}")
     for number, context in enumerate(explanation.contexts, start=1):
-        lines.append(f"context  #{number}  {context.side}  weight {context.weight:.2f}  {_with_place(context)}")
+        text = beside(one_line(context.text), context.side)
+        lines.append(f"context  #{number}  {context.side}  weight {context.weight:.2f}  {text}")
     for number, reason in enumerate(explanation.reasons):
         label = f"  ({reason.label})" if reason.text and reason.label else ""
         lines.append(f"text  {number}  score {reason.score:+z.2f}  {_name(reason)}{label}")
@@ -187,11 +188,6 @@ def _most_surprising(reason: Reason, count: int = 3) -> str:
     return "most surprising  " + "  ".join(f"{one_line(token.text) or '␣'} {token.surprise:.1f}" for token in tokens)
 
 
-def _with_place(context: Context) -> str:
-    text = one_line(context.text)
-    return f"{text} …" if context.side == "left" else f"… {text}"
-
-
 def _name(reason: Reason) -> str:
     return one_line(reason.text) or "(nothing)"
 
@@ -199,8 +195,3 @@ def _name(reason: Reason) -> str:
 def one_line(text: str) -> str:
     """The text without line breaks and without control characters that a terminal would obey."""
     return CONTROL.sub(" ", text).strip(" ")
-
-
-def _shade(nats: float) -> str:
-    """Green for a fit nearly as good as the yardstick's, red for a bad one."""
-    return "green" if nats > -5 else "yellow" if nats > -15 else "red"

@@ -16,9 +16,7 @@ from refdec.cli.options import (
     file_option,
     force_option,
     given,
-    model_options,
-    quiet_option,
-    setting_options,
+    run_options,
 )
 from refdec.files.whole import write_whole
 from refdec.settings import FingerprintSettings, ParaphraseSettings, ScoreSettings
@@ -35,9 +33,7 @@ KINDS: dict[str, type[FingerprintSettings]] = {kind.task: kind for kind in (Para
 @force_option
 @click.option("--for", "task", type=click.Choice(list(KINDS)), default="paraphrase", metavar="NAME",
               help="presets of paraphrase or score [default: paraphrase]")  # fmt: skip
-@quiet_option
-@model_options
-@setting_options(FingerprintSettings)
+@run_options(FingerprintSettings)
 def fingerprint_command(text: str | None, output: Path, task: str, **options: Any) -> int:
     """Save the contexts that describe a text, with their weights, so that they are not sampled again.
 

@@ -9,14 +9,7 @@ import click
 
 from refdec.cli.command_run import CommandRun
 from refdec.cli.inputs import ARGUMENT, Origin, texts_from
-from refdec.cli.options import (
-    TaskCommand,
-    checked_settings,
-    constraint_options,
-    file_option,
-    task_options,
-    top_option,
-)
+from refdec.cli.options import TaskCommand, checked_settings, file_option, ranked_options, task_options
 from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
 from refdec.results import InfillResult
@@ -33,8 +26,7 @@ EXAMPLE = 'refdec infill "She missed the bus. ___ She was late for work."'
 @click.command("infill", cls=TaskCommand, short_help="Fill the gaps in texts.")
 @click.argument("texts", nargs=-1, metavar="[TEXT | LEFT RIGHT | -]")
 @file_option("texts with ___ in a file, one per line")
-@top_option("fillings")
-@constraint_options
+@ranked_options("how many fillings to show")
 @task_options(InfillSettings)
 def infill_command(texts: tuple[str, ...], **options: Any) -> int:
     """Fill the gap between two texts, or every ___ of one text, from left to right.
@@ -54,11 +46,15 @@ def infill_command(texts: tuple[str, ...], **options: Any) -> int:
     The score says by how many nats a filling makes the text before it and the text after it more probable than no
     filling would. A filling passes if both gain.
     """
+    from refdec.tasks.infill import split_blanks
+
     checked_settings(InfillSettings, options)
     with CommandRun(options, InfillSettings) as run:
         for origin, names in _inputs(texts, options):
             with run.on(origin, **names):
-                parts = _parts(names)
+                parts = split_blanks(" ___ ".join(names.values()))
+                for part in filter(None, parts):
+                    clean(part)  # refused before the models are loaded for it
                 results = run.reflector.fill(" ___ ".join(parts), **run.arguments)
                 _put(run, parts, results, options)
         return run.exit_code()
@@ -76,16 +72,6 @@ def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> Iterator[tuple[O
     if "___" in left or "___" in right:
         raise InputError("Two texts stand before and after a gap, and one of them has ___. Join them, or take it out.")
     yield ARGUMENT, {"left": left, "right": right}
-
-
-def _parts(names: dict[str, str]) -> list[str]:
-    """The texts around the gaps, refused before models are loaded for them."""
-    from refdec.tasks.infill import split_blanks
-
-    parts = split_blanks(names["text"] if "text" in names else f"{names['left']} ___ {names['right']}")
-    for part in filter(None, parts):
-        clean(part)
-    return parts
 
 
 def _put(run: CommandRun, parts: Sequence[str], results: Sequence[InfillResult], options: dict[str, Any]) -> None:

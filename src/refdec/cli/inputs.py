@@ -13,7 +13,8 @@ from typing import TextIO
 
 from refdec.errors import InputError
 
-STANDARD_INPUT = Path("-")
+STANDARD = "-"  # the name of standard input or output on the command line
+STANDARD_INPUT = Path(STANDARD)
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def texts_from(arguments: tuple[str, ...], file: Path | None, example: str) -> I
     if _are_texts(arguments, file):
         yield from ((ARGUMENT, text) for text in arguments)
     else:
-        with _opened(_path(arguments, file, example)) as stream:
+        with _opened(arguments, file, example) as stream:
             yield from numbered_lines(stream, file)
 
 
@@ -53,7 +54,7 @@ def whole_text(argument: str | None, file: Path | None, example: str) -> str:
     arguments = () if argument is None else (argument,)
     if argument is not None and _are_texts(arguments, file):
         return argument
-    with _opened(_path(arguments, file, example)) as stream:
+    with _opened(arguments, file, example) as stream:
         return stream.read()
 
 
@@ -102,7 +103,7 @@ def _pair(origin: Origin, line: str) -> TextPair:
 
 def _are_texts(arguments: tuple[str, ...], file: Path | None) -> bool:
     """Whether the arguments are the texts; refuses a file beside them, and names of files in their place."""
-    if not arguments or arguments == ("-",):
+    if not arguments or arguments == (STANDARD,):
         return False
     if file is not None:
         raise InputError("Texts were given both as arguments and as a file. Choose one.")
@@ -114,18 +115,15 @@ def _are_texts(arguments: tuple[str, ...], file: Path | None) -> bool:
     return True
 
 
-def _path(arguments: tuple[str, ...], file: Path | None, example: str) -> Path:
-    """The file to read: standard input where no file is named and something is piped in."""
-    if file is not None:
-        return file
-    if not arguments and (sys.stdin is None or sys.stdin.isatty()):
-        raise InputError(f"Give a text: {example}, or --file, or standard input.")
-    return STANDARD_INPUT
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[TextIO]:
-    """A file as text. Bytes that are not UTF-8 become lone surrogates, which are refused later; lines keep \\r."""
+def _opened(arguments: tuple[str, ...], file: Path | None, example: str) -> Iterator[TextIO]:
+    """The file as text, or standard input where no file is named and something is piped in.
+
+    Bytes that are not UTF-8 become lone surrogates, which are refused later; lines keep \\r.
+    """
+    if file is None and not arguments and (sys.stdin is None or sys.stdin.isatty()):
+        raise InputError(f"Give a text: {example}, or --file, or standard input.")
+    path = file or STANDARD_INPUT
     standard = path == STANDARD_INPUT and sys.stdin is not None
     try:
         with open(

@@ -21,6 +21,7 @@ from refdec.cli.paraphrase import paraphrase_command
 from refdec.cli.rewrite import rewrite_command
 from refdec.cli.score import score_command
 from refdec.cli.train import train_command
+from refdec.errors import RefdecError
 
 
 class _InOrder(click.Group):
@@ -71,27 +72,23 @@ for command in (
 
 def main() -> None:
     """The entry point: one line instead of a traceback."""
-    from click.exceptions import Abort, ClickException, Exit
-
     try:
         sys.exit(commands(prog_name="refdec", standalone_mode=False) or 0)
-    except Exit as done:
+    except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
-    except ClickException as error:
+    except click.ClickException as error:
         error.show()
         sys.exit(2)
-    except (Abort, KeyboardInterrupt) as stop:
+    except (click.Abort, KeyboardInterrupt) as stop:
         click.echo("refdec: stopped.", err=True)
         sys.exit(128 + (signal.SIGTERM if isinstance(stop.__cause__, Terminated) else signal.SIGINT))
     except BrokenPipeError:  # the reader of our output has gone (| head); that is its right
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except RefdecError as error:
+        click.echo(f"refdec: {error}", err=True)
+        sys.exit(2)
     except Exception as error:
-        from refdec.errors import RefdecError
-
-        if isinstance(error, RefdecError):
-            click.echo(f"refdec: {error}", err=True)
-            sys.exit(2)
         if os.environ.get("REFDEC_DEBUG"):
             raise
         click.echo(f"refdec: {type(error).__name__}: {error} (REFDEC_DEBUG=1 shows where)", err=True)

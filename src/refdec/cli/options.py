@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,11 +79,10 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 
 def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
     """The presets of a task and one option for every setting; what is not given stays as the preset has it."""
-    names = list(PRESETS[kind.task])
     on_cpu, on_gpu = (default_preset(kind, device) for device in ("cpu", "cuda"))
     choice = click.option(
         "--preset",
-        type=click.Choice(names),
+        type=click.Choice(list(PRESETS[kind.task])),
         metavar="NAME",
         help=f"settings by name, see below [{on_cpu} on a CPU, else {on_gpu}]",
     )
@@ -121,15 +121,12 @@ def _word(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _model_option(name: str, words: str) -> Callable[[Command], Command]:
-    return click.option(name, metavar="NAME", help=words, cls=SectionedOption, section="Models")
-
-
+_model_option = partial(click.option, metavar="NAME", cls=SectionedOption, section="Models")
 model_options = together(
-    _model_option("--forward", "forward model, or a pair: a directory or hub id"),
-    _model_option("--backward", "backward model that has the same tokenizer"),
-    _model_option("--device", "cpu, cuda or cuda:1 [default: a GPU if there is one]"),
-    _model_option("--precision", "float32, bfloat16 or int8 [default: the fastest]"),
+    _model_option("--forward", help="forward model, or a pair: a directory or hub id"),
+    _model_option("--backward", help="backward model that has the same tokenizer"),
+    _model_option("--device", help="cpu, cuda or cuda:1 [default: a GPU if there is one]"),
+    _model_option("--precision", help="float32, bfloat16 or int8 [default: the fastest]"),
 )
 
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="no progress on standard error")
@@ -140,24 +137,25 @@ output_options = together(
     click.option("--html", type=FILE, metavar="FILE", help="write the explanations as a web page"),
     force_option,
     click.option("--json", "as_json", is_flag=True, help="print one JSON object per line"),
-    quiet_option,
 )
+
+
+def run_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
+    """What every command of a task has: whether it is quiet, its models, and its settings."""
+    return together(quiet_option, model_options, setting_options(kind))
 
 
 def task_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
     """What every command with results has: how they are printed, by which models, with which settings."""
-    return together(output_options, model_options, setting_options(kind))
+    return together(output_options, run_options(kind))
 
 
-def _constraint_option(name: str, words: str, **details: Any) -> Callable[[Command], Command]:
-    return click.option(name, help=words, cls=SectionedOption, section="Words to keep or to avoid", **details)
-
-
+_constraint_option = partial(click.option, cls=SectionedOption, section="Words to keep or to avoid")
 constraint_options = together(
-    _constraint_option("--keep", "results must have this phrase; repeatable", multiple=True, metavar="PHRASE"),
-    _constraint_option("--avoid", "results must not have this word; repeatable", multiple=True, metavar="WORD"),
+    _constraint_option("--keep", multiple=True, metavar="PHRASE", help="results must have this phrase; repeatable"),
+    _constraint_option("--avoid", multiple=True, metavar="WORD", help="results must not have this word; repeatable"),
     *(
-        _constraint_option(f"--keep-{kind}", f"results must have the {kind} of the text", is_flag=True)
+        _constraint_option(f"--keep-{kind}", is_flag=True, help=f"results must have the {kind} of the text")
         for kind in FINDERS
     ),
 )
@@ -189,16 +187,10 @@ confidence_option = click.option(
 )
 
 
-def top_option(what: str) -> Callable[[Command], Command]:
-    return click.option(
-        "-n",
-        "--top",
-        type=click.IntRange(1),
-        metavar="N",
-        default=5,
-        show_default=True,
-        help=f"how many {what} to show",
-    )
+def ranked_options(help: str, top: int = 5) -> Callable[[Command], Command]:
+    """What every command with candidates has: how many it shows, and the words that they must or must not have."""
+    count = click.option("-n", "--top", type=click.IntRange(1), metavar="N", default=top, show_default=True, help=help)
+    return together(count, constraint_options)
 
 
 def file_option(help: str) -> Callable[[Command], Command]:

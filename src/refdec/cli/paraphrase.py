@@ -13,16 +13,14 @@ from refdec.cli.options import (
     TaskCommand,
     checked_settings,
     confidence_option,
-    constraint_options,
     file_option,
     fingerprint_option,
     novelty_options,
+    ranked_options,
     task_options,
-    top_option,
 )
-from refdec.cli.selection import shown, wanted
+from refdec.cli.selection import wanted
 from refdec.errors import InputError
-from refdec.results import ParaphraseResult
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.choice import choose
 from refdec.tasks.confidence import check_calibrated
@@ -35,10 +33,9 @@ EXAMPLE = 'refdec paraphrase "How do I learn to cook?"'
 @click.command("paraphrase", cls=TaskCommand, short_help="Say texts in other words.")
 @click.argument("texts", nargs=-1, metavar="[TEXT]... | -")
 @file_option("texts in a file, one per line")
-@top_option("paraphrases")
+@ranked_options("how many paraphrases to show")
 @novelty_options
 @confidence_option
-@constraint_options
 @fingerprint_option("text")
 @task_options(ParaphraseSettings)
 def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
@@ -69,7 +66,7 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
                 if options["confidence"] is not None:
                     check_calibrated(run.reflector.pair.name)
                 result = run.reflector.paraphrase(text, fingerprint=fingerprint, **run.arguments)
-                _put(run, result, options)
+                run.put_ranked(result, *choose(result, wanted(options)))
         return run.exit_code()
 
 
@@ -81,12 +78,3 @@ def _inputs(texts: tuple[str, ...], options: dict[str, Any]) -> tuple[Fingerprin
         raise InputError("A fingerprint is of one text. Give that text or none beside it, and no --file.")
     fingerprint = Fingerprint.load(options["fingerprint"])
     return fingerprint, [(ARGUMENT, texts[0] if texts else fingerprint.text)]
-
-
-def _put(run: CommandRun, result: ParaphraseResult, options: dict[str, Any]) -> None:
-    from refdec.cli.render import show_results
-
-    chosen, note = choose(result, wanted(options))
-    explanation = shown(result.explanation, chosen)
-    content = run.content(result.to_dict(chosen), explanation, note)
-    run.put([content], [explanation], lambda console: show_results(console, result, chosen, note))

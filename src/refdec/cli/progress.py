@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from types import TracebackType
 from typing import Self
 
 from rich.console import Console
@@ -33,9 +32,7 @@ class Live:
             self._line = self._display.add_task("loading the models", total=None)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.pause()
 
     def say(self, words: str, must: bool = False, done: int = 0, total: int | None = None) -> None:

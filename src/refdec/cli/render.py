@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rich import box
 from rich.console import Console
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from refdec.cli.explain import nats_text, one_line
+from refdec.cli.explain import nats_text, number_column, one_line, text_column
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score
 from refdec.tasks.choice import percent
 from refdec.tasks.confidence import GOOD
@@ -28,25 +28,35 @@ SCORE_LEGEND = (
 
 def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
     """The chosen candidates of one source, and the note about them if there is one."""
-    if console.is_terminal:
-        _heading(console, Text(result.source))
-        if chosen:
-            console.print(_results_table(chosen, "rewriting" if isinstance(result, RewriteResult) else "paraphrase"))
-            _legend(console, "score: nats against the source, comparable within this table only")
-            if _calibrated(chosen):
-                _legend(console, "confidence: how likely the meaning is kept")
-    else:
-        console.out(result.source, highlight=False)
+    _heading(console, result.source)
+    if not console.is_terminal:
         for item in chosen:
             sure = "" if item.confidence is None else f"confidence {percent(item.confidence):>5}  "
             mark = "  (copy of the source)" if item.copy else ""
             _line(
                 console, f"{item.relative:+8.2f}  {sure}novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}"
             )
+    elif chosen:
+        calibrated = any(item.confidence is not None for item in chosen)
+        name = "rewriting" if isinstance(result, RewriteResult) else "paraphrase"
+        table = _table(name, "score", *(["confidence"] if calibrated else []), "novelty", from_side=True)
+        for item in chosen:
+            text = Text(item.text, style="dim" if item.copy else "")
+            if item.copy:
+                text.append("  copy of the source", style="italic")
+            confidence = [_confidence_text(item.confidence)] if calibrated else []
+            table.add_row(text, nats_text(item.relative), *confidence, f"{item.novelty:.0f}", item.side)
+        console.print(table)
+        _legend(console, "score: nats against the source, comparable within this table only")
+        if calibrated:
+            _legend(console, "confidence: how likely the meaning is kept")
     _note(console, note)
+    best = next((item for item in chosen if not item.copy), None)
+    if best is not None and isinstance(result, RewriteResult):
+        _show_in_place(console, result, best)
 
 
-def show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> None:
+def _show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> None:
     """A candidate in place of the span, with the nearest part of the document."""
     left, right = result.left, result.right
     if len(left) > NEIGHBOUR:
@@ -62,17 +72,21 @@ def show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> 
 
 def show_fillings(console: Console, result: InfillResult, chosen: tuple[Filling, ...], note: str) -> None:
     """The texts around the gap, the chosen fillings with what they add to both, and the note about them."""
-    if console.is_terminal:
-        _heading(console, Text(" ").join(Text(part) for part in (result.left, "___", result.right) if part))
-        if chosen:
-            console.print(_fillings_table(chosen))
-            _legend(console, "score: nats added to the log-probability of the text before and after")
-    else:
-        console.out(" ".join(part for part in (result.left, "___", result.right) if part), highlight=False)
+    _heading(console, " ".join(part for part in (result.left, "___", result.right) if part))
+    if not console.is_terminal:
         for item in chosen:
             mark = "passes" if item.passes else "fails "
             gains = f"before {item.left_gain:+7.2f}  after {item.right_gain:+7.2f}"
             _line(console, f"{item.score:+8.2f}  {gains}  {mark}  {item.side:5}  {item.text}")
+    elif chosen:
+        table = _table("filling", "score", "before", "after", "passes", from_side=True)
+        for item in chosen:
+            both = (item.left_gain, item.right_gain)
+            gains_text = [Text(f"{gain:+z.2f}", "green" if gain > 0 else "red") for gain in both]
+            score = Text(f"{item.score:+z.2f}", "green" if item.passes else "yellow")
+            table.add_row(Text(item.text), score, *gains_text, "yes" if item.passes else "no", item.side)
+        console.print(table)
+        _legend(console, "score: nats added to the log-probability of the text before and after")
     _note(console, note)
 
 
@@ -90,8 +104,8 @@ def show_filled(console: Console, parts: Sequence[str], results: Sequence[Infill
 
 def show_scores(console: Console, scores: Sequence[Score], legend: bool) -> None:
     """Candidates of one reference, in the order given."""
+    _heading(console, scores[0].reference)
     if console.is_terminal:
-        _heading(console, Text(scores[0].reference))
         table = _table("candidate", "scaled", "95 %", "relative", "95 %")
         for score in scores:
             table.add_row(
@@ -105,27 +119,10 @@ def show_scores(console: Console, scores: Sequence[Score], legend: bool) -> None
         if legend:
             _legend(console, SCORE_LEGEND)
     else:
-        console.out(scores[0].reference, highlight=False)
         for score in scores:
             scaled = f"{score.scaled:5.1f} [{score.scaled_low:5.1f}, {score.scaled_high:5.1f}]"
             relative = f"{score.relative:+8.2f} [{score.relative_low:+8.2f}, {score.relative_high:+8.2f}]"
             _line(console, f"{scaled}  relative {relative}  {score.candidate}")
-
-
-def _results_table(chosen: tuple[Paraphrase, ...], name: str) -> Table:
-    calibrated = _calibrated(chosen)
-    table = _table(name, "score", *(["confidence"] if calibrated else []), "novelty", from_side=True)
-    for item in chosen:
-        text = Text(item.text, style="dim" if item.copy else "")
-        if item.copy:
-            text.append("  copy of the source", style="italic")
-        sure = [_confidence_text(item.confidence)] if calibrated else []
-        table.add_row(text, nats_text(item.relative), *sure, f"{item.novelty:.0f}", item.side)
-    return table
-
-
-def _calibrated(chosen: Sequence[Paraphrase]) -> bool:
-    return any(item.confidence is not None for item in chosen)
 
 
 def _confidence_text(confidence: float | None) -> Text:
@@ -134,30 +131,18 @@ def _confidence_text(confidence: float | None) -> Text:
     return Text(percent(confidence), "green" if confidence >= SURE else "yellow" if confidence >= GOOD else "red")
 
 
-def _fillings_table(chosen: tuple[Filling, ...]) -> Table:
-    table = _table("filling", "score", "before", "after", "passes", from_side=True)
-    for item in chosen:
-        gains = [Text(f"{gain:+z.2f}", "green" if gain > 0 else "red") for gain in (item.left_gain, item.right_gain)]
-        score = Text(f"{item.score:+z.2f}", "green" if item.passes else "yellow")
-        table.add_row(Text(item.text), score, *gains, "yes" if item.passes else "no", item.side)
-    return table
-
-
 def _table(text: str, *numbers: str, from_side: bool = False) -> Table:
     """A table of texts with numbers beside them."""
-    table = Table(box=box.SIMPLE_HEAD)
-    table.add_column(text, overflow="fold", ratio=1)
-    for name in numbers:
-        table.add_column(name, justify="right", no_wrap=True)
-    if from_side:
-        table.add_column("from")
-    return table
+    side = [Column("from")] if from_side else []
+    return Table(text_column(text, ratio=1), *map(number_column, numbers), *side, box=box.SIMPLE_HEAD)
 
 
-def _heading(console: Console, text: Text) -> None:
-    text.stylize("bold")
-    console.print()
-    console.print(text)
+def _heading(console: Console, text: str) -> None:
+    if console.is_terminal:
+        console.print()
+        console.print(Text(text, "bold"))
+    else:
+        console.out(text, highlight=False)
 
 
 def _legend(console: Console, words: str) -> None:

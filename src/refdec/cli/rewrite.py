@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -14,21 +14,17 @@ from refdec.cli.options import (
     FILE,
     TaskCommand,
     checked_settings,
-    constraint_options,
     file_option,
     novelty_options,
+    ranked_options,
     task_options,
-    top_option,
 )
-from refdec.cli.selection import shown, wanted
+from refdec.cli.selection import wanted
 from refdec.errors import InputError
 from refdec.results import RewriteResult
 from refdec.settings import RewriteSettings
 from refdec.tasks.choice import choose
 from refdec.text.cleaning import clean
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 EXAMPLE = 'refdec rewrite "It was late. [[We were tired.]] So we left."'
 
@@ -40,9 +36,8 @@ EXAMPLE = 'refdec rewrite "It was late. [[We were tired.]] So we left."'
 @click.option("--left", metavar="TEXT", help="text before SPAN")
 @click.option("--right", metavar="TEXT", help="text after SPAN")
 @click.option("--apply", is_flag=True, help="print the document with the best rewriting in it")
-@top_option("rewritings")
+@ranked_options("how many rewritings to show")
 @novelty_options
-@constraint_options
 @task_options(RewriteSettings)
 def rewrite_command(text: str | None, **options: Any) -> int:
     """Rewrite a span of a document so that it still fits between what stands before and after it.
@@ -108,21 +103,11 @@ def _documents(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Orig
 
 
 def _put(run: CommandRun, origin: Origin, result: RewriteResult, options: dict[str, Any]) -> None:
-    from refdec.cli.render import show_in_place, show_results
-
     chosen, note = choose(result, wanted(options))
     best = next((item for item in chosen if not item.copy), None)
-    if options["apply"]:
-        if best is None:
-            run.fail(origin, note)
-        else:
-            run.put_text(result.in_place(best))
-        return
-
-    def show(console: Console) -> None:
-        show_results(console, result, chosen, note)
-        if best is not None:
-            show_in_place(console, result, best)
-
-    explanation = shown(result.explanation, chosen)
-    run.put([run.content(result.to_dict(chosen), explanation, note)], [explanation], show)
+    if not options["apply"]:
+        run.put_ranked(result, chosen, note)
+    elif best is None:
+        run.fail(origin, note)
+    else:
+        run.put_text(result.in_place(best))

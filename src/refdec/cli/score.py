@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby, islice
 from typing import Any
 
 import click
 
 from refdec.cli.command_run import CommandRun
 from refdec.cli.inputs import ARGUMENT, TextPair, pairs_from
-from refdec.cli.options import (
-    TaskCommand,
-    checked_settings,
-    file_option,
-    fingerprint_option,
-    given,
-    task_options,
-)
+from refdec.cli.options import TaskCommand, checked_settings, file_option, fingerprint_option, given, task_options
 from refdec.errors import InputError
 from refdec.results import Score
 from refdec.settings import ScoreSettings
@@ -65,7 +59,7 @@ def score_command(texts: tuple[str, ...], **options: Any) -> int:
                     None if fingerprint else pair.reference,
                     [item.candidate for item in group],
                     fingerprint=fingerprint,
-                    explain=run.explains,
+                    explain=bool(options["explain"] or options["html"]),
                     **run.arguments,
                 )
                 _put(run, scores, legend)
@@ -105,17 +99,9 @@ def _checked(run: CommandRun, pair: TextPair, fingerprint: Fingerprint | None, o
 
 def _groups(pairs: Iterable[TextPair]) -> Iterator[list[TextPair]]:
     """Neighbouring pairs with the same reference; a broken pair is a group of its own."""
-    group: list[TextPair] = []
-    for pair in pairs:
-        if group and (pair.error or pair.reference != group[0].reference or len(group) == AT_ONCE):
-            yield group
-            group = []
-        if pair.error:
-            yield [pair]
-        else:
-            group.append(pair)
-    if group:
-        yield group
+    for _, group in groupby(pairs, key=lambda pair: object() if pair.error else pair.reference):
+        while together := list(islice(group, AT_ONCE)):
+            yield together
 
 
 def _put(run: CommandRun, scores: Sequence[Score], legend: bool) -> None:
@@ -123,8 +109,6 @@ def _put(run: CommandRun, scores: Sequence[Score], legend: bool) -> None:
 
     contents = [run.content(score.to_dict(), score.explanation) for score in scores]
     explanations = [score.explanation for score in scores if score.explanation]
-    together = [
-        replace(first, reasons=(*first.reasons, *(reason for item in others for reason in item.reasons[1:])))
-        for first, *others in ([explanations] if explanations else [])
-    ]
+    others = [reason for explanation in explanations[1:] for reason in explanation.reasons[1:]]
+    together = [replace(first, reasons=(*first.reasons, *others)) for first in explanations[:1]]
     run.put(contents, together, lambda console: show_scores(console, scores, legend))

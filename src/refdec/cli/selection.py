@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from refdec.results import Explanation, Filling, Paraphrase
@@ -33,4 +32,4 @@ def shown(explanation: Explanation | None, chosen: Iterable[Paraphrase | Filling
         return None
     texts = {item.text for item in chosen}
     yardstick, *others = explanation.reasons
-    return replace(explanation, reasons=(yardstick, *(reason for reason in others if reason.text in texts)))
+    return dataclasses.replace(explanation, reasons=(yardstick, *(reason for reason in others if reason.text in texts)))

@@ -5,10 +5,11 @@ Knows what a spreadsheet would run as a formula, and makes that a text in the co
 
 from __future__ import annotations
 
+import codecs
 import csv
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 from refdec.errors import InputError
 from refdec.files.row import Column, Row
@@ -16,7 +17,6 @@ from refdec.files.source import Source, broken, lines, name_of
 from refdec.files.values import text_of
 from refdec.files.writer import Sink, TableWriter
 
-COMMA, TAB = ",", "\t"
 LONGEST = 1 << 27  # characters of a cell: so a quote that never closes does not take in a whole large file
 QUOTED = re.compile(r'"[^"]*+(?:""[^"]*+)*+"')
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what OWASP warns of
@@ -32,10 +32,6 @@ def table(source: Source, delimiter: str) -> tuple[list[str], Iterator[Row]]:
     raise InputError(f"{name_of(source)} is empty. Its first line must have the names of the columns.")
 
 
-def read(source: Source, delimiter: str) -> Iterator[Row]:
-    yield from table(source, delimiter)[1]
-
-
 class CsvWriter(TableWriter):
     """A line of names, then one record per row. In `guard` columns, a text that a spreadsheet would run gets a '."""
 
@@ -43,7 +39,7 @@ class CsvWriter(TableWriter):
         super().__init__(sink)
         self._names = [column.name for column in columns]
         self._guard = guard
-        self._cells = csv.writer(_Encoding(self._stream), delimiter=delimiter, lineterminator="\r\n")
+        self._cells = csv.writer(codecs.getwriter("utf-8")(self._stream), delimiter=delimiter, lineterminator="\r\n")
         self._cells.writerow([self._cell(name, name) for name in self._names])
 
     def write(self, fields: Mapping[str, Any]) -> None:
@@ -56,16 +52,6 @@ class CsvWriter(TableWriter):
             return text
         self.guarded += 1
         return f"'{text}"
-
-
-class _Encoding:
-    """Writes text to a stream of bytes."""
-
-    def __init__(self, stream: BinaryIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> None:
-        self._stream.write(text.encode())
 
 
 def _records(source: Source, delimiter: str) -> Iterator[tuple[int, list[str]]]:
@@ -100,7 +86,9 @@ def _rows(names: list[str], records: Iterator[tuple[int, list[str]]]) -> Iterato
         if not _is_utf8("".join(cells)):
             place = next(place for place, cell in enumerate(cells, start=1) if not _is_utf8(cell))
             error = f"It is not UTF-8 (in cell {place})."
-            fields = {name: _mended(cell) for name, cell in fields.items()}
+            fields = {
+                name: cell.encode(errors="surrogateescape").decode(errors="replace") for name, cell in fields.items()
+            }
         yield Row(number, line, fields, error)
 
 
@@ -148,10 +136,6 @@ def _is_utf8(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _mended(text: str) -> str:
-    return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
 def _count(number: int, what: str) -> str:

@@ -27,7 +27,7 @@ ENDINGS = {
 }
 BY_ENDING = {ending: name for name, endings in ENDINGS.items() for ending in endings}
 FORMATS: tuple[str, ...] = tuple(ENDINGS)
-DELIMITERS = {"csv": csv_format.COMMA, "tsv": csv_format.TAB}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
 STEP = 10_000  # rows between two reports of progress
 
 
@@ -53,14 +53,7 @@ def format_of(path: Path, given: str | None) -> str:
 
 def read(source: Source, format: str) -> Iterator[Row]:
     """The rows of a file or of a stream, one after the other. The file is opened with the first row."""
-    match format:
-        case "text":
-            return text_format.read(source)
-        case "jsonl":
-            return jsonl_format.read(source)
-        case "parquet":
-            return parquet_format.read(source)
-    return csv_format.read(source, DELIMITERS[format])
+    yield from _table(source, format)[1]
 
 
 def columns(source: Source, format: str, step: Callable[[int], None] = lambda _: None) -> Look:
@@ -84,12 +77,14 @@ def columns(source: Source, format: str, step: Callable[[int], None] = lambda _:
 
 
 def _table(source: Source, format: str) -> tuple[Sequence[str], Iterator[Row]]:
-    """The columns that a table has even without rows, and the rows."""
+    """The columns that a table has even without rows, if they are known before the rows are read, and the rows."""
     match format:
         case "text":
             return [text_format.COLUMN], text_format.read(source)
         case "jsonl":
             return [], jsonl_format.read(source)
+        case "parquet":
+            return [], parquet_format.read(source)
     return csv_format.table(source, DELIMITERS[format])
 
 

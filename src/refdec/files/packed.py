@@ -12,7 +12,7 @@ import lzma
 import zlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from refdec.errors import InputError, ModelError
 
@@ -26,20 +26,19 @@ class DamagedError(InputError):
     """A compressed file is damaged, cut off, or not of the kind that its name says."""
 
 
-class Compressor(Protocol):
-    def compress(self, data: Any, /) -> bytes: ...
+class Kind(NamedTuple):
+    """A kind of compression, with the objects that the standard library and zstandard have for it."""
 
-    def flush(self) -> bytes: ...
+    compressor: Callable[[], Any]
+    decompressor: Callable[[], Any]  # of one stream
+    refusal: type[Exception]  # of the decompressor
 
 
-class Decompressor(Protocol):
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes, /) -> bytes: ...
+KINDS = {
+    ".gz": Kind(lambda: zlib.compressobj(wbits=GZIP), lambda: zlib.decompressobj(GZIP), zlib.error),
+    ".xz": Kind(lzma.LZMACompressor, lzma.LZMADecompressor, lzma.LZMAError),
+    ".bz2": Kind(bz2.BZ2Compressor, bz2.BZ2Decompressor, OSError),
+}
 
 
 def is_packed(path: Path) -> bool:
@@ -50,25 +49,24 @@ def open_packed(path: Path) -> BinaryIO:
     """The content of a file. Reading it raises DamagedError where the file is damaged or cut off."""
     if not is_packed(path):
         return path.open("rb")
-    make, refusal = _decompressor(path)
-    return cast("BinaryIO", io.BufferedReader(_Unpacking(path, make, refusal), BUFFER))
+    kind = _kind(path, "Reading", "unpack the file with zstd -d")
+    return cast("BinaryIO", io.BufferedReader(_Unpacking(path, kind), BUFFER))
 
 
 def open_packing(path: Path) -> BinaryIO:
     """A file to write content to. It is whole once it is closed; flushing passes on whole blocks only."""
     if not is_packed(path):
         return path.open("wb")
-    return cast("BinaryIO", io.BufferedWriter(_Packing(path, _compressor(path)), BUFFER))
+    kind = _kind(path, "Writing", "leave out .zst")
+    return cast("BinaryIO", io.BufferedWriter(_Packing(path, kind), BUFFER))
 
 
 class _Unpacking(io.RawIOBase):
     """One stream after the other, with nothing but zeros between them and at the end."""
 
-    def __init__(self, path: Path, make: Callable[[], Decompressor], refusal: type[Exception]) -> None:
-        self._path = path
-        self._make = make
-        self._refusal = refusal
-        self._stream: Decompressor | None = make()  # none once it has ended
+    def __init__(self, path: Path, kind: Kind) -> None:
+        self._path, self._kind = path, kind
+        self._stream: Any = kind.decompressor()  # none once it has ended
         self._rest = b""  # bytes that were read beyond the end of a stream
         self._ready = memoryview(b"")
         self._file = path.open("rb")
@@ -101,10 +99,10 @@ class _Unpacking(io.RawIOBase):
             piece = piece.lstrip(b"\0")
             if not piece:
                 return True
-            self._stream = self._make()
+            self._stream = self._kind.decompressor()
         try:
             self._ready = memoryview(self._stream.decompress(piece))
-        except self._refusal:
+        except self._kind.refusal:
             raise self._damaged() from None
         if self._stream.eof:
             self._rest = self._stream.unused_data
@@ -116,8 +114,8 @@ class _Unpacking(io.RawIOBase):
 
 
 class _Packing(io.RawIOBase):
-    def __init__(self, path: Path, stream: Compressor) -> None:
-        self._stream = stream
+    def __init__(self, path: Path, kind: Kind) -> None:
+        self._stream = kind.compressor()
         self._file = path.open("wb")
 
     def writable(self) -> bool:
@@ -135,47 +133,23 @@ class _Packing(io.RawIOBase):
         if self.closed:
             return
         try:
-            self._file.write(self._stream.flush())
+            with self._file:
+                self._file.write(self._stream.flush())
         finally:
-            try:
-                self._file.close()
-            finally:
-                super().close()
+            super().close()
 
 
-def _decompressor(path: Path) -> tuple[Callable[[], Decompressor], type[Exception]]:
-    """A function that makes the decompressor of one stream, and the exception of that decompressor."""
-    match path.suffix.lower():
-        case ".gz":
-            return lambda: zlib.decompressobj(GZIP), zlib.error
-        case ".xz":
-            return lzma.LZMADecompressor, lzma.LZMAError
-        case ".bz2":
-            return bz2.BZ2Decompressor, OSError
-    zstandard = _zstandard(f"Reading {path}", "unpack the file with zstd -d")
-    return lambda: zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
-
-
-def _compressor(path: Path) -> Compressor:
-    match path.suffix.lower():
-        case ".gz":
-            return zlib.compressobj(wbits=GZIP)
-        case ".xz":
-            return lzma.LZMACompressor()
-        case ".bz2":
-            return bz2.BZ2Compressor()
-    compressor: Compressor = (
-        _zstandard(f"Writing {path}", "leave out .zst").ZstdCompressor(write_checksum=True).compressobj()
-    )
-    return compressor
-
-
-def _zstandard(task: str, instead: str) -> Any:
+def _kind(path: Path, task: str, instead: str) -> Kind:
+    """The kind of a file by the ending of its name."""
+    ending = path.suffix.lower()
+    if ending in KINDS:
+        return KINDS[ending]
     try:
-        import zstandard
+        from zstandard import ZstdCompressor, ZstdDecompressor, ZstdError
     except ImportError:
         raise ModelError(
-            f"{task} needs a package that is not installed: pip install 'refdec[batch]' or "
+            f"{task} {path} needs a package that is not installed: pip install 'refdec[batch]' or "
             f"pip install 'refdec[evaluate]'. Or {instead}."
         ) from None
-    return zstandard
+    compressor, decompressor = ZstdCompressor(write_checksum=True), ZstdDecompressor()
+    return Kind(compressor.compressobj, decompressor.decompressobj, ZstdError)

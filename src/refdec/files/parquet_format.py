@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any
 
 from refdec.errors import InputError, ModelError
 from refdec.files.row import Column, Row
@@ -110,7 +110,10 @@ def _file(source: Source) -> Iterator[Any]:
     pa, parquet = _packages(f"Reading {name_of(source)}")
     try:
         with opened(source) as stream:
-            _check_seekable(source, stream)
+            if not stream.seekable():
+                raise InputError(
+                    f"{name_of(source)} is a pipe or compressed, and Parquet is read from its end. Give a plain file."
+                )
             try:
                 file = parquet.ParquetFile(stream, buffer_size=BUFFER, page_checksum_verification=True)
             except (OSError, ValueError, pa.ArrowException) as error:
@@ -119,13 +122,6 @@ def _file(source: Source) -> Iterator[Any]:
             yield file
     except OSError as error:
         raise unreadable(source, error) from error
-
-
-def _check_seekable(source: Source, stream: BinaryIO) -> None:
-    if not stream.seekable():
-        raise InputError(
-            f"{name_of(source)} is a pipe or compressed, and Parquet is read from its end. Give a plain file."
-        )
 
 
 def _check_names(source: Source, names: list[str]) -> None:
@@ -138,17 +134,14 @@ def _check_names(source: Source, names: list[str]) -> None:
 
 def _batches(source: Source, file: Any, group: int, number: int) -> Iterator[Any]:
     """The rows of a row group, which begins after row `number` of the file."""
-    pa, _ = _packages(f"Reading {name_of(source)}")
-    batches = file.iter_batches(BATCH, row_groups=[group], use_threads=False)
-    while True:
-        try:
-            batch = next(batches, None)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise _damaged(source, group, number, _first(error)) from None
-        if batch is None:
-            return
-        number += batch.num_rows
-        yield batch
+    import pyarrow as pa
+
+    try:
+        for batch in file.iter_batches(BATCH, row_groups=[group], use_threads=False):
+            yield batch
+            number += batch.num_rows
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise _damaged(source, group, number, _first(error)) from None
 
 
 def _damaged(source: Source, group: int, number: int, what: str) -> InputError:

@@ -9,27 +9,14 @@ import base64
 import hashlib
 from html import escape
 from importlib.resources import files
+from string import Template
 
 
 def document(title: str, body: str, style: str, script: str) -> str:
     """The whole file. Nothing is loaded, and no script but this one runs."""
-    look = files(__package__).joinpath("look.css").read_text(encoding="utf-8")
+    look, frame = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("look.css", "frame.html"))
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # Texts are escaped wherever they are written. Should one be missed, this still keeps it from running or loading.
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; base-uri 'none'"
-    html = f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{escape(title)}</title>
-<style>{look}{style}</style>
-</head>
-<body>
-{body}
-<script>{script}</script>
-</body>
-</html>
-"""
+    html = Template(frame).substitute(policy=policy, title=escape(title), style=look + style, body=body, script=script)
     return html.encode("utf-8", "replace").decode()  # half a surrogate pair could not be written to a file

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from refdec.page.pieces import level, nats, plain, yardstick
-from refdec.results import Context, Explanation, Reason
+from refdec.page.pieces import beside, level, nats, plain, yardstick
+from refdec.results import Explanation, Reason
 
 COLUMNS = 12  # contexts in one table of fits: as many as paper can hold
 
@@ -15,7 +15,7 @@ def numbers(explanation: Explanation) -> str:
     contexts = [
         f'<tr><th scope="row" class="number">#{number}</th><td>{escape(context.side)}</td>'
         f'<td class="number">{context.weight:.4f}</td>'
-        f'<td class="words" dir="auto">{escape(_with_place(context))}</td></tr>'
+        f'<td class="words" dir="auto">{escape(beside(context.text.strip(), context.side))}</td></tr>'
         for number, context in enumerate(explanation.contexts, start=1)
     ]
     surprises = [
@@ -61,11 +61,6 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[str]) -> str:
 
 def _row_head(reason: Reason) -> str:
     return f'<th scope="row" class="words" dir="auto">{plain(reason)}</th>'
-
-
-def _with_place(context: Context) -> str:
-    text = context.text.strip()
-    return f"{text} …" if context.side == "left" else f"… {text}"
 
 
 def _costs(reason: Reason) -> str:

@@ -19,6 +19,11 @@ def plain(reason: Reason) -> str:
     return escape(reason.text) or '<i class="nothing">nothing</i>'
 
 
+def beside(text: str, side: str) -> str:
+    """A context, with … where the text stands."""
+    return f"{text} …" if side == "left" else f"… {text}"
+
+
 def level(value: float) -> int:
     """-4 to 4: how far, and in which direction, a number is from the yardstick."""
     steps = sum(abs(value) >= bound for bound in LEVELS)
