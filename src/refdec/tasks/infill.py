@@ -26,18 +26,9 @@ from refdec.reflect.scoring import fits, token_logprobs
 from refdec.reflect.side import FramedIds, Side
 from refdec.results import Explanation, Filling, InfillResult, Reason
 from refdec.settings import InfillSettings
-from refdec.tasks.candidates import Place, check_room, generate_candidates
+from refdec.tasks.candidates import Place, generate_candidates
 from refdec.tasks.constraints import NONE, Constraints
-from refdec.tasks.describe import (
-    Described,
-    Stage,
-    check_size,
-    contexts_of,
-    refuse_endless,
-    shown_contexts,
-    silent,
-    weigh,
-)
+from refdec.tasks.describe import Stage, check_size, contexts_of, refuse_endless, shown_contexts, silent, weigh
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import Frame
 from refdec.tasks.reasons import explain_tokens
@@ -63,21 +54,12 @@ async def infill(
 ) -> InfillResult:
     """Fill the gap between two texts, one of which may be empty."""
     gap = _Gap.between(pair, left, right, settings)
-    wanted = constraints.on(f"{gap.left} {gap.right}")
-    check_room(pair, wanted, settings.tokens)
-    place = Place(
-        key=f"{gap.left}\x1f{gap.right}",
-        framed=gap.framed,
-        samples=settings.samples,
-        length=settings.tokens,
-        expected=settings.tokens * 2 // 3,  # the rest of a generation is the sentence that was cut off
-        stops=(),
-        constraints=wanted,
-        seed=settings.seed,
-    )
+    key, wanted = f"{gap.left}\x1f{gap.right}", constraints.on(f"{gap.left} {gap.right}")
+    expected = settings.tokens * 2 // 3  # the rest of a generation is the sentence that was cut off
+    place = Place(pair, key, gap.framed, settings, wanted, settings.tokens, expected)
 
     async def describe(side: Side) -> Ensemble:
-        contexts = await contexts_of(side, Described(gap.framed.all, gap.whole, place.key), settings)
+        contexts = await contexts_of(side, gap.framed.all, gap.whole, key, settings)
         # The entropy in the settings is that of a whole generation; the observations have another length.
         entropy = settings.entropy * len(gap.framed.all) / settings.tokens
         return await weigh(side, gap.framed, contexts, settings, entropy=entropy)
@@ -91,7 +73,7 @@ async def infill(
     stage("sampling contexts")
     ensembles = await on_both_sides(pair, describe)
     stage("generating candidates")
-    candidates = await generate_candidates(pair, ensembles, place, texts_in, rules)
+    candidates = await generate_candidates(ensembles, place, texts_in, rules)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked = await _rank(pair, gap, candidates.origins, settings)
     contexts = shown_contexts(pair, ensembles)
