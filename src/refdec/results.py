@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from itertools import accumulate
 from typing import Any
 
 
@@ -187,14 +188,8 @@ class ParaphraseResult:
 
     def top(self, count: int) -> tuple[Paraphrase, ...]:
         """The best `count` candidates, and the copies of the source that rank among them."""
-        chosen: list[Paraphrase] = []
-        wanted = count
-        for candidate in self.candidates:
-            if wanted <= 0:
-                break
-            chosen.append(candidate)
-            wanted -= not candidate.copy
-        return tuple(chosen)
+        others_before = accumulate((not item.copy for item in self.candidates), initial=0)
+        return tuple(item for item, before in zip(self.candidates, others_before, strict=False) if before < count)
 
     def front(self) -> tuple[Paraphrase, ...]:
         """The trade-off between score and Novelty: candidates that no other beats in both, by rising Novelty."""

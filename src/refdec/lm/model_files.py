@@ -89,10 +89,8 @@ def _with_scales(tensors: dict[str, torch.Tensor]) -> dict[str, Stored]:
 def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     """The causal language model in a directory, as a `transformers` model."""
     with _reading(directory):
-        released = _read_opengpt2(directory)
-        if released is not None:
-            model = _build_opengpt2(directory, released)
-        else:
+        model = _load_opengpt2(directory)
+        if model is None:
             config = load_config(directory)
             quantised = _read(directory, lambda names: any(f"{name}.scale" in names for name in names))
             with _quietly():
@@ -177,16 +175,24 @@ def load_config(directory: Path) -> PreTrainedConfig:
     return config
 
 
-def _read_opengpt2(directory: Path) -> dict[str, torch.Tensor] | None:
-    """The tensors of the paper's own models, recognised by their names; None if the files have another layout."""
+def _load_opengpt2(directory: Path) -> PreTrainedModel | None:
+    """One of the paper's own models, recognised by the names of its tensors; None if the files have another layout."""
     from refdec.lm import opengpt2
 
     if any(directory.glob("*.safetensors")):
-        return _read(directory, lambda names: opengpt2.find_prefix(names) is not None)
-    stored = _unpickle(directory / RELEASED)
-    if opengpt2.find_prefix(stored) is None:
-        raise _pickled(directory, RELEASED)
-    return stored
+        stored = _read(directory, lambda names: opengpt2.find_prefix(names) is not None)
+        if stored is None:
+            return None
+    else:
+        stored = _unpickle(directory / RELEASED)
+        if opengpt2.find_prefix(stored) is None:
+            raise _pickled(directory, RELEASED)
+    try:
+        return opengpt2.build(read_json(directory / "config.json"), stored)
+    except ValueError as error:
+        raise ModelError(
+            f"The OpenGPT2 model in {directory} cannot be used ({_first_line(error)}). Fetch the released files again."
+        ) from error
 
 
 def _unpickle(path: Path) -> dict[str, torch.Tensor]:
@@ -201,17 +207,6 @@ def _unpickle(path: Path) -> dict[str, torch.Tensor]:
     if not isinstance(stored, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in stored.values()):
         raise ModelError(f"{path} does not hold tensors by name. Fetch the released file again.")
     return stored
-
-
-def _build_opengpt2(directory: Path, stored: dict[str, torch.Tensor]) -> PreTrainedModel:
-    from refdec.lm import opengpt2
-
-    try:
-        return opengpt2.build(read_json(directory / "config.json"), stored)
-    except ValueError as error:
-        raise ModelError(
-            f"The OpenGPT2 model in {directory} cannot be used ({_first_line(error)}). Fetch the released files again."
-        ) from error
 
 
 def _build(directory: Path, config: PreTrainedConfig, quantised: dict[str, torch.Tensor] | None) -> PreTrainedModel:

@@ -159,10 +159,15 @@ async def _fits(
     pair: Pair, gap: _Gap, ensembles: Sequence[Ensemble], fillings: Sequence[Filling]
 ) -> list[tuple[float, ...]]:
     """Log-probability of each kept context next to each filling, less that next to the empty hypothesis."""
-    middles = [(), *(tuple(pair.tokens.encode(" " + item.text)) for item in fillings)]
+    middles = _middles(pair, [item.text for item in fillings])
     framed = [gap.framed.left + middle + gap.framed.right for middle in middles]
     per_side = await together(fits(ensemble.side, ensemble.contexts, framed) for ensemble in ensembles)
     return [tuple(row) for row in torch.cat([side[1:] - side[0] for side in per_side], dim=1).tolist()]
+
+
+def _middles(pair: Pair, texts: Sequence[str]) -> list[Ids]:
+    """The ids of the empty hypothesis, which gains are measured against, and of texts in the gap."""
+    return [(), *(tuple(pair.tokens.encode(" " + text)) for text in texts)]
 
 
 async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: InfillSettings) -> list[Filling]:
@@ -170,8 +175,7 @@ async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: Infill
     if not origins:
         return []
     texts = list(origins)
-    fillings = [tuple(pair.tokens.encode(" " + text)) for text in texts]
-    middles = [(), *fillings]  # the empty hypothesis first: gains are measured against it
+    middles = _middles(pair, texts)
     credited = [_credited(pair, text, gap, settings) for text in texts]
 
     async def gain(name: str, model: LanguageModel, near: Ids, far: Ids) -> list[float]:
@@ -188,19 +192,17 @@ async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: Infill
         return gains
 
     left, right = gap.framed.left, gap.framed.right
-    both = await together((gain("left", pair.backward, right, left), gain("right", pair.forward, left, right)))
-    gains = dict(zip(("left", "right"), both, strict=True))
-    passing = {"left": bool(gap.left), "right": bool(gap.right)}
+    gains = await together((gain("left", pair.backward, right, left), gain("right", pair.forward, left, right)))
     ranked = [
         Filling(
             text=text,
-            score=gains["left"][row] + gains["right"][row],
-            passes=all(gains[name][row] > 0 for name, there in passing.items() if there),
-            left_gain=gains["left"][row],
-            right_gain=gains["right"][row],
+            score=left_gain + right_gain,
+            passes=(left_gain > 0 or not gap.left) and (right_gain > 0 or not gap.right),
+            left_gain=left_gain,
+            right_gain=right_gain,
             side=origins[text],
         )
-        for row, text in enumerate(texts)
+        for text, left_gain, right_gain in zip(texts, *gains, strict=True)
     ]
     return sorted(ranked, key=lambda item: (not item.passes, -item.score, item.text))
 
