@@ -80,7 +80,7 @@ async def infill(
     mark = signature("infill", pair, settings, constraints)
     explanation = None
     if explain:
-        frame = Frame("gap", f" {gap.left} " if gap.left else " ", f" {gap.right}" if gap.right else "", "")
+        frame = Frame(f" {gap.left} " if gap.left else " ", f" {gap.right}" if gap.right else "")
         reasons = [Reason("", "nothing", 0.0, (0.0,) * len(contexts), ())]
         shown = ranked[:explain]
         for item, relative in zip(shown, await _fits(pair, gap, ensembles, shown), strict=True):

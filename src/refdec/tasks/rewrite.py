@@ -144,7 +144,7 @@ class Spot:
                 clean(text)
         refuse_endless(pair, source)
         before, after = _joined(left, right)
-        frame = Frame("place", before, after, "")
+        frame = Frame(before, after)
         # Each part by itself, so that the span's full stop and the quote after it are no single token of both.
         middle = _encode(pair, frame, source)
         check_size(pair, FramedIds((), middle, ()), settings, settings.extra_tokens)

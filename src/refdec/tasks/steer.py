@@ -199,10 +199,8 @@ class Keep:
 
     def _inside_word(self, spelling: Sequence[int], progress: int) -> bool:
         """Whether the next token of a spelling continues a word that has begun."""
-        last, coming = (self.edge.tokens.text(spelling[index]) for index in (progress - 1, progress))
-        if self.edge.direction is Direction.BACKWARD:
-            return last[:1] != " "
-        return coming[:1] != " "
+        later = progress - 1 if self.edge.direction is Direction.BACKWARD else progress  # in text order
+        return self.edge.tokens.text(spelling[later])[:1] != " "
 
 
 def _completions(sequences: Collection[tuple[str, ...]], words: Sequence[str], forward: bool) -> set[str]:
