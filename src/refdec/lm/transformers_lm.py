@@ -68,8 +68,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
     def select(self, rows: torch.Tensor) -> _GrowingLayer:
         layer = _GrowingLayer()
         if self.buffer is not None:
-            keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
-            layer.update(keys, values)
+            layer.update(self.keys.index_select(0, rows), self.values.index_select(0, rows))
         return layer
 
 

@@ -54,12 +54,12 @@ async def infill(
 ) -> InfillResult:
     """Fill the gap between two texts, one of which may be empty."""
     gap = _Gap.between(pair, left, right, settings)
-    key, wanted = f"{gap.left}\x1f{gap.right}", constraints.on(f"{gap.left} {gap.right}")
+    key, whole = f"{gap.left}\x1f{gap.right}", f"{gap.left} {gap.right}"
     expected = settings.tokens * 2 // 3  # the rest of a generation is the sentence that was cut off
-    place = Place(pair, key, gap.framed, settings, wanted, settings.tokens, expected)
+    place = Place(pair, key, gap.framed, settings, constraints.on(whole), settings.tokens, expected)
 
     async def describe(side: Side) -> Ensemble:
-        contexts = await contexts_of(side, gap.framed.all, gap.whole, key, settings)
+        contexts = await contexts_of(side, gap.framed.all, whole.strip(), key, settings)
         # The entropy in the settings is that of a whole generation; the observations have another length.
         entropy = settings.entropy * len(gap.framed.all) / settings.tokens
         return await weigh(side, gap.framed, contexts, settings, entropy=entropy)
@@ -136,10 +136,6 @@ class _Gap:
         ends = not before or before.rstrip("\"'”’)]").endswith((".", "!", "?", "…", ":"))
         begins = not after or not after.lstrip("\"'“‘([")[:1].islower()
         return cls(before, after, framed, ends and begins)
-
-    @property
-    def whole(self) -> str:
-        return f"{self.left} {self.right}".strip()
 
     def candidates(self, body: str, side: str, settings: InfillSettings) -> list[str]:
         """Fillings in a raw generation: of the right length, and no copies."""
