@@ -75,7 +75,7 @@ def main() -> None:
     reflector.paraphrase(text, settings)
     whole = time.perf_counter() - began
     print(f"a whole paraphrase at the paper's settings: {whole:.2f} s")
-    result = {"benchmark": "large", "seconds": seconds, "floor": floor, "work": asdict(work), "paraphrase": whole}
+    result = {"benchmark": "large", "seconds": seconds, "floor": floor, "work": work._asdict(), "paraphrase": whole}
     print(json.dumps(result | {"ceilings": asdict(ceilings), "torch": torch.__version__}))
 
 

@@ -57,7 +57,7 @@ class TableModel:
 
     @property
     def cost(self) -> Cost:
-        return Cost(1, self.vocabulary, 1, 2, 1, 1, 1, self.vocabulary, 4, 4)
+        return Cost(1, self.vocabulary, 1, 1, 1, 1, self.vocabulary, 2, 4, 4)
 
     def read(self, prefixes: Sequence[Sequence[int]]) -> TableReading:
         return TableReading(self.table, torch.tensor([prefix[-1] if prefix else -1 for prefix in prefixes]))

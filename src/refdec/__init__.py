@@ -6,34 +6,34 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from refdec.batch.job import Models
-    from refdec.batch.mapper import Mapper
-    from refdec.errors import InputError, ModelError, RefdecError, SettingsError
-    from refdec.lm.direction import Direction
-    from refdec.lm.pair import Pair, load_pair
-    from refdec.page import page
-    from refdec.results import (
-        Context,
-        Explanation,
-        Filling,
-        InfillResult,
-        Paraphrase,
-        ParaphraseResult,
-        RewriteResult,
-        Score,
-    )
-    from refdec.settings import (
-        PRESETS,
-        FingerprintSettings,
-        InfillSettings,
-        ParaphraseSettings,
-        RewriteSettings,
-        ScoreSettings,
-    )
-    from refdec.tasks.constraints import Constraints
-    from refdec.tasks.fingerprint import Fingerprint
-    from refdec.tasks.reflector import Reflector
-    from refdec.version import __version__
+    from refdec.batch.job import Models as Models
+    from refdec.batch.mapper import Mapper as Mapper
+    from refdec.errors import InputError as InputError
+    from refdec.errors import ModelError as ModelError
+    from refdec.errors import RefdecError as RefdecError
+    from refdec.errors import SettingsError as SettingsError
+    from refdec.lm.direction import Direction as Direction
+    from refdec.lm.pair import Pair as Pair
+    from refdec.lm.pair import load_pair as load_pair
+    from refdec.page import page as page
+    from refdec.results import Context as Context
+    from refdec.results import Explanation as Explanation
+    from refdec.results import Filling as Filling
+    from refdec.results import InfillResult as InfillResult
+    from refdec.results import Paraphrase as Paraphrase
+    from refdec.results import ParaphraseResult as ParaphraseResult
+    from refdec.results import RewriteResult as RewriteResult
+    from refdec.results import Score as Score
+    from refdec.settings import PRESETS as PRESETS
+    from refdec.settings import FingerprintSettings as FingerprintSettings
+    from refdec.settings import InfillSettings as InfillSettings
+    from refdec.settings import ParaphraseSettings as ParaphraseSettings
+    from refdec.settings import RewriteSettings as RewriteSettings
+    from refdec.settings import ScoreSettings as ScoreSettings
+    from refdec.tasks.constraints import Constraints as Constraints
+    from refdec.tasks.fingerprint import Fingerprint as Fingerprint
+    from refdec.tasks.reflector import Reflector as Reflector
+    from refdec.version import __version__ as __version__
 
 _HOMES = {
     "batch.job": ("Models",),
@@ -66,36 +66,7 @@ _HOMES = {
     "version": ("__version__",),
 }
 
-__all__ = [
-    "PRESETS",
-    "Constraints",
-    "Context",
-    "Direction",
-    "Explanation",
-    "Filling",
-    "Fingerprint",
-    "FingerprintSettings",
-    "InfillResult",
-    "InfillSettings",
-    "InputError",
-    "Mapper",
-    "ModelError",
-    "Models",
-    "Pair",
-    "Paraphrase",
-    "ParaphraseResult",
-    "ParaphraseSettings",
-    "RefdecError",
-    "Reflector",
-    "RewriteResult",
-    "RewriteSettings",
-    "Score",
-    "ScoreSettings",
-    "SettingsError",
-    "__version__",
-    "load_pair",
-    "page",
-]
+__all__ = sorted(name for names in _HOMES.values() for name in names)
 
 
 def __getattr__(name: str) -> Any:

@@ -7,8 +7,20 @@ text; `to_dict()` is the stable form that `--json` prints.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from itertools import accumulate
 from typing import Any
+
+
+def _rounded(result: Any, **digits: int) -> dict[str, Any]:
+    """The fields of a result in order; `digits` says how many digits the numbers of a field keep."""
+
+    def plain(value: Any, digits: int | None) -> Any:
+        if isinstance(value, tuple):
+            return [plain(item, digits) for item in value]
+        return value if value is None or digits is None else round(value, digits)
+
+    return {item.name: plain(getattr(result, item.name), digits.get(item.name)) for item in fields(result)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +38,7 @@ class Context:
     weight: float
 
     def to_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "side": self.side, "weight": round(self.weight, 4)}
+        return _rounded(self, weight=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +129,7 @@ class Paraphrase:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "text": self.text,
-            "score": round(self.score, 4),
-            "relative": round(self.relative, 4),
-            "prior": round(self.prior, 4),
-            "lost": list(self.lost),
-            "novelty": round(self.novelty, 2),
-            "copy": self.copy,
-            "side": self.side,
-            "fits": [round(fit, 2) for fit in self.fits],
-            "confidence": None if self.confidence is None else round(self.confidence, 3),
-        }
+        return _rounded(self, score=4, relative=4, prior=4, novelty=2, fits=2, confidence=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +188,8 @@ class ParaphraseResult:
 
     def top(self, count: int) -> tuple[Paraphrase, ...]:
         """The best `count` candidates, and the copies of the source that rank among them."""
-        chosen: list[Paraphrase] = []
-        wanted = count
-        for candidate in self.candidates:
-            if wanted <= 0:
-                break
-            chosen.append(candidate)
-            wanted -= not candidate.copy
-        return tuple(chosen)
+        others_before = accumulate((not item.copy for item in self.candidates), initial=0)
+        return tuple(item for item, before in zip(self.candidates, others_before, strict=False) if before < count)
 
     def front(self) -> tuple[Paraphrase, ...]:
         """The trade-off between score and Novelty: candidates that no other beats in both, by rising Novelty."""
@@ -264,8 +259,7 @@ class Filling:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        gains = {name: round(getattr(self, name), 4) for name in ("left_gain", "right_gain")}
-        return {"text": self.text, "score": round(self.score, 4), "passes": self.passes, **gains, "side": self.side}
+        return _rounded(self, score=4, left_gain=4, right_gain=4)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,10 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from refdec.errors import SettingsError
@@ -180,47 +182,14 @@ class ScoreSettings(FingerprintSettings):
     resamples: int = setting(1_000, "resamples of the contexts for the interval", low=0, high=1_000_000)
 
 
+_TABLES = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
+
 PRESETS: dict[str, dict[str, FingerprintSettings]] = {
-    "paraphrase": {
-        "fast": ParaphraseSettings(
-            contexts=24,
-            context_tokens=40,
-            context_top_p=0.4,
-            kept_contexts=3,
-            minimum_weight=0.01,
-            samples=10,
-            loss=5.0,
-        ),
-        "paper": ParaphraseSettings(),
-        "deep": ParaphraseSettings(
-            contexts=1000, context_tokens=40, most_quoted=0.8, kept_contexts=8, prior=0.25, loss=5.0
-        ),
-    },
-    "rewrite": {
-        "fast": RewriteSettings(
-            contexts=24, context_tokens=30, context_top_p=0.4, kept_contexts=3, minimum_weight=0.01, samples=10
-        ),
-        "paper": RewriteSettings(),
-        "deep": RewriteSettings(contexts=1000, context_tokens=40, kept_contexts=8),
-    },
-    "infill": {
-        "fast": InfillSettings(contexts=16, context_tokens=24, kept_contexts=3, minimum_weight=0.01, samples=16),
-        "paper": InfillSettings(),
-        "released": InfillSettings(contexts=100, context_tokens=30, kept_contexts=8, samples=30),
-    },
-    "score": {
-        "fast": ScoreSettings(contexts=24, context_tokens=24, context_top_p=0.4),
-        "paper": ScoreSettings(),
-        "translation": ScoreSettings(contexts=24, context_tokens=24, context_top_p=0.4, fluency=2.0),
-        "wide": ScoreSettings(contexts=64, context_tokens=32, context_top_p=0.4),
-    },
+    kind.task: {name: kind(**changes) for name, changes in _TABLES[kind.task].items()}
+    for kind in (ParaphraseSettings, RewriteSettings, InfillSettings, ScoreSettings)
 }
 PRESETS["fingerprint"] = {name: settings.description() for name, settings in PRESETS["paraphrase"].items()}
-"""For each task: `fast` serves two CPU cores, `paper` is the paper's table, and the others are affordable on a GPU.
-
-Few contexts need a small nucleus, so that they stay close to the source. The figures are in docs/quality.md.
-"""
-
+"""The presets by task and name: those of presets.toml, and for fingerprints those of paraphrase."""
 
 CPU_PRESET = "fast"
 GPU_PRESETS = {"paraphrase": "deep", "rewrite": "deep", "fingerprint": "deep", "infill": "released", "score": "wide"}

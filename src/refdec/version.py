@@ -13,8 +13,8 @@ from pathlib import Path
 RELEASE = "0.1.0"
 """The release that is worked on. Its commit gets the tag v0.1.0; the next number comes with the commit after it."""
 
-SECONDS = 5.0
-"""How long git may take: on a slow network drive it takes longer, and then the commit is left out."""
+SECONDS = 60.0
+"""How long git may take: far longer than on a busy machine. Where it hangs, the commit is left out."""
 
 
 def find_version(package: Path) -> str:

@@ -6,9 +6,10 @@ out: together they are far under one per cent. Knows sizes; runs nothing.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
-from dataclasses import astuple, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from refdec.errors import ModelError
 
@@ -16,8 +17,7 @@ LOGIT_BYTES = 4
 """Bytes per logit: log-probabilities are computed in float32, whatever the precision of the weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """The work of an engine, counted while it ran."""
 
     tokens: int = 0  # read by the body
@@ -26,32 +26,32 @@ class Work:
     cached: int = 0  # tokens whose keys and values were read from a cache
     passes: int = 0  # times that all weights were read
 
-    def __add__(self, other: Work) -> Work:
-        return Work(
-            tokens=self.tokens + other.tokens,
-            head_tokens=self.head_tokens + other.head_tokens,
-            attended=self.attended + other.attended,
-            cached=self.cached + other.cached,
-            passes=self.passes + other.passes,
-        )
+    def __add__(self, other: Work) -> Work:  # type: ignore[override]
+        return Work(*map(operator.add, self, other))
 
     def __sub__(self, earlier: Work) -> Work:
         """The work done since an earlier count."""
-        return Work(*(now - before for now, before in zip(astuple(self), astuple(earlier), strict=True)))
+        return Work(*map(operator.sub, self, earlier))
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """The sizes of a decoder, and the operations and bytes that follow from them."""
+class Sizes:
+    """The sizes of a decoder."""
 
     layers: int
     width: int
     inner: int  # width of the MLP
-    matrices: int  # per MLP: 3 where it is gated, 2 where it is not
     heads: int
     kv_heads: int
     head_size: int
     vocabulary: int
+
+
+@dataclass(frozen=True, slots=True)
+class Cost(Sizes):
+    """The operations and bytes that follow from the sizes of a decoder."""
+
+    matrices: int  # per MLP: 3 where it is gated, 2 where it is not
     parameter_bytes: float  # per parameter, as it is multiplied
     element_bytes: float  # per number in the cache
 
@@ -69,11 +69,11 @@ class Cost:
             layers=_size(sizes, "num_hidden_layers", "n_layer", "num_layers"),
             width=width,
             inner=_size(sizes, "intermediate_size", "n_inner", "ffn_dim", "ffn_hidden_size", default=4 * width),
-            matrices=3 if _is_gated(sizes) else 2,
             heads=heads,
             kv_heads=_size(sizes, "num_key_value_heads", "num_kv_heads", default=heads),
             head_size=_size(sizes, "head_dim", default=width // heads),
             vocabulary=_size(sizes, "vocab_size"),
+            matrices=3 if _is_gated(sizes) else 2,
             parameter_bytes=parameter_bytes,
             element_bytes=cache_bytes,
         )

@@ -89,20 +89,17 @@ class _GraphStep:
         self._filled = torch.ones(1, dtype=torch.int32, device=device)
         self._place = torch.zeros(1, dtype=torch.int32, device=device)
         self._rows = SharedRows(self.index, self.lengths)  # not copies: the graph sees later changes
-        self._graph = torch.cuda.CUDAGraph()
+        self.graph = torch.cuda.CUDAGraph()
         with _CAPTURE:
             self._body()  # compiles the kernels, which a capture must not
             self.restart()
             torch.cuda.current_stream().synchronize()
-            with torch.cuda.graph(self._graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
+            with torch.cuda.graph(self.graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
                 self.features = self._body()
 
     def restart(self) -> None:
         self._filled.fill_(1)
         self._place.zero_()
-
-    def replay(self) -> None:
-        self._graph.replay()
 
     def _body(self) -> torch.Tensor:
         model = self._model
@@ -148,7 +145,7 @@ class GraphWriter:
     @torch.inference_mode()
     def append(self, tokens: torch.Tensor) -> None:
         self._step.tokens[: self._rows] = tokens
-        self._step.replay()
+        self._step.graph.replay()
         self.features = self._step.features[: self._rows]
         self._seen += 1
         seen = self._rows * self._seen

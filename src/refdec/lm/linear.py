@@ -6,9 +6,8 @@ arithmetic, and the result of a row does not depend on the other rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch.nn import functional
@@ -42,9 +41,8 @@ def quantise(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return (rows / scale[:, None]).round_().to(torch.int8), scale
 
 
-class Linear(Protocol):
-    def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        """(n, inputs) to (n, outputs)."""
+Linear = Callable[[torch.Tensor], torch.Tensor]
+"""(n, inputs) to (n, outputs)."""
 
 
 class FloatLinear:

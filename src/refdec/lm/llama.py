@@ -8,7 +8,7 @@ devices and precisions; knows nothing of text, of files, or of what the ids are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from refdec.errors import ModelError
 from refdec.lm import plain
-from refdec.lm.cost import Cost, Work
+from refdec.lm.cost import Cost, Sizes, Work
 from refdec.lm.direction import Direction
 from refdec.lm.graph import Graphs, GraphWriter
 from refdec.lm.head import LinearHead
@@ -25,7 +25,7 @@ from refdec.lm.linear import FloatLinear, Linear, Stored, make_linear
 from refdec.lm.logprobs import chosen_logprobs
 from refdec.lm.operations import operations
 from refdec.lm.prefix_cache import Prefix, SharedRows, Tail
-from refdec.lm.protocol import ExtendingWriter, Reading, Writer
+from refdec.lm.protocol import ExtendingWriter, Reading, Writer, checked_reading
 
 SIZES = (
     "num_attention_heads",
@@ -38,16 +38,9 @@ SIZES = (
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaShape:
+class LlamaShape(Sizes):
     """The sizes and constants in config.json."""
 
-    layers: int
-    width: int
-    inner: int
-    heads: int
-    kv_heads: int
-    head_size: int
-    vocabulary: int
     window: int
     epsilon: float
     theta: float
@@ -201,14 +194,8 @@ class LlamaLM:
         ]
         self._cosine, self._sine = _rotary_tables(shape, device)
         self.cost = Cost(
-            layers=shape.layers,
-            width=shape.width,
-            inner=shape.inner,
+            **{size.name: getattr(shape, size.name) for size in fields(Sizes)},
             matrices=3,
-            heads=shape.heads,
-            kv_heads=shape.kv_heads,
-            head_size=shape.head_size,
-            vocabulary=shape.vocabulary,
             parameter_bytes={"int8": 1, "bfloat16": 2}.get(precision, 4),
             element_bytes=self.dtype.itemsize,
         )
@@ -240,7 +227,7 @@ class LlamaLM:
 
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _SharedReading:
-        past = _checked(reading)
+        past = checked_reading(reading, _SharedReading)
         buffer = past.tail or _TailBuffer(past.prefix_keys, len(tokens), _room(0))
         if buffer.filled != past.filled or buffer.capacity == past.filled:
             buffer = buffer.copy(past.filled, _room(past.filled + 1))
@@ -253,14 +240,14 @@ class LlamaLM:
     def writer(self, reading: Reading, steps: int) -> Writer:
         if self._graphs is None:
             return ExtendingWriter(self, reading)
-        past = _checked(reading)
+        past = checked_reading(reading, _SharedReading)
         if past.tail is not None:
             raise ValueError("A writer can only begin at the end of prefixes that were not extended.")
         return GraphWriter(self._graphs, (past.prefix_keys, past.prefix_values, past.rows), past.features, steps)
 
     @torch.inference_mode()
     def features(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
-        past, length = _checked(reading), tokens.shape[1] - 1
+        past, length = checked_reading(reading, _SharedReading), tokens.shape[1] - 1
         first = past.features[:, None]
         if not length:
             return first
@@ -359,9 +346,3 @@ def _rotary_tables(shape: LlamaShape, device: torch.device) -> tuple[torch.Tenso
     steps = torch.arange(0, shape.head_size, 2, dtype=torch.float32) / shape.head_size
     angles = torch.outer(torch.arange(shape.window, dtype=torch.float32), 1.0 / shape.theta**steps)
     return angles.cos().to(device), angles.sin().to(device)
-
-
-def _checked(reading: Reading) -> _SharedReading:
-    if not isinstance(reading, _SharedReading):
-        raise TypeError("A reading can only be continued by the model that made it.")
-    return reading

@@ -64,12 +64,8 @@ def _fetch(name: str, patterns: list[str]) -> Path:
 
 def read_llama(directory: Path) -> dict[str, Stored] | None:
     """The weights of a Llama-shaped model, as they are stored; None if they have other names."""
-    refuse_unsafe(directory)
-    verify_checksums(directory)
-    try:
+    with _reading(directory):
         tensors = _read(directory, lambda names: "model.embed_tokens.weight" in names)
-    except (SafetensorError, OSError, RuntimeError) as error:
-        raise _unreadable(directory, error) from error
     return None if tensors is None else _with_scales(tensors)
 
 
@@ -92,24 +88,27 @@ def _with_scales(tensors: dict[str, torch.Tensor]) -> dict[str, Stored]:
 
 def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
     """The causal language model in a directory, as a `transformers` model."""
-    refuse_unsafe(directory)
-    verify_checksums(directory)
-    try:
-        released = _read_opengpt2(directory)
-        if released is not None:
-            model = _build_opengpt2(directory, released)
-        else:
+    with _reading(directory):
+        model = _load_opengpt2(directory)
+        if model is None:
             config = load_config(directory)
             quantised = _read(directory, lambda names: any(f"{name}.scale" in names for name in names))
             with _quietly():
                 model = _build(directory, config, quantised)
-    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
-        raise _unreadable(directory, error) from error
     return model.to(device, dtype)
 
 
-def _unreadable(directory: Path, error: Exception) -> ModelError:
-    return ModelError(f"The weights in {directory} cannot be read ({_first_line(error)}). Fetch or export them again.")
+@contextmanager
+def _reading(directory: Path) -> Iterator[None]:
+    """Refuse a directory that is unsafe or damaged, and files in it that turn out to be unreadable."""
+    refuse_unsafe(directory)
+    verify_checksums(directory)
+    try:
+        yield
+    except (SafetensorError, OSError, RuntimeError, ValueError, KeyError) as error:
+        raise ModelError(
+            f"The weights in {directory} cannot be read ({_first_line(error)}). Fetch or export them again."
+        ) from error
 
 
 def refuse_unsafe(directory: Path) -> None:
@@ -121,18 +120,14 @@ def refuse_unsafe(directory: Path) -> None:
             "Use a model with an architecture that transformers knows."
         )
     if not any(directory.glob("*.safetensors")):
-        if (directory / RELEASED).is_file() and _is_released(config):
+        from refdec.lm import opengpt2
+
+        if (directory / RELEASED).is_file() and opengpt2.may_describe(config):
             return
         pickles = sorted(path.name for pattern in PICKLES for path in directory.glob(pattern))
         if pickles:
             raise _pickled(directory, pickles[0])
         raise ModelError(f"There are no *.safetensors weights in {directory}. Name a directory that has them.")
-
-
-def _is_released(config: dict[str, Any]) -> bool:
-    from refdec.lm import opengpt2
-
-    return opengpt2.may_describe(config)
 
 
 def _pickled(directory: Path, name: str) -> ModelError:
@@ -180,16 +175,24 @@ def load_config(directory: Path) -> PreTrainedConfig:
     return config
 
 
-def _read_opengpt2(directory: Path) -> dict[str, torch.Tensor] | None:
-    """The tensors of the paper's own models, recognised by their names; None if the files have another layout."""
+def _load_opengpt2(directory: Path) -> PreTrainedModel | None:
+    """One of the paper's own models, recognised by the names of its tensors; None if the files have another layout."""
     from refdec.lm import opengpt2
 
     if any(directory.glob("*.safetensors")):
-        return _read(directory, lambda names: opengpt2.find_prefix(names) is not None)
-    stored = _unpickle(directory / RELEASED)
-    if opengpt2.find_prefix(stored) is None:
-        raise _pickled(directory, RELEASED)
-    return stored
+        stored = _read(directory, lambda names: opengpt2.find_prefix(names) is not None)
+        if stored is None:
+            return None
+    else:
+        stored = _unpickle(directory / RELEASED)
+        if opengpt2.find_prefix(stored) is None:
+            raise _pickled(directory, RELEASED)
+    try:
+        return opengpt2.build(read_json(directory / "config.json"), stored)
+    except ValueError as error:
+        raise ModelError(
+            f"The OpenGPT2 model in {directory} cannot be used ({_first_line(error)}). Fetch the released files again."
+        ) from error
 
 
 def _unpickle(path: Path) -> dict[str, torch.Tensor]:
@@ -204,17 +207,6 @@ def _unpickle(path: Path) -> dict[str, torch.Tensor]:
     if not isinstance(stored, dict) or not all(isinstance(tensor, torch.Tensor) for tensor in stored.values()):
         raise ModelError(f"{path} does not hold tensors by name. Fetch the released file again.")
     return stored
-
-
-def _build_opengpt2(directory: Path, stored: dict[str, torch.Tensor]) -> PreTrainedModel:
-    from refdec.lm import opengpt2
-
-    try:
-        return opengpt2.build(read_json(directory / "config.json"), stored)
-    except ValueError as error:
-        raise ModelError(
-            f"The OpenGPT2 model in {directory} cannot be used ({_first_line(error)}). Fetch the released files again."
-        ) from error
 
 
 def _build(directory: Path, config: PreTrainedConfig, quantised: dict[str, torch.Tensor] | None) -> PreTrainedModel:

@@ -10,7 +10,7 @@ weighted sum of logits, so a product of experts is one vector, and its distribut
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import torch
 
@@ -118,3 +118,13 @@ class ExtendingWriter:
 
     def append(self, tokens: torch.Tensor) -> None:
         self._reading = self._model.extend(self._reading, tokens)
+
+
+AnyReading = TypeVar("AnyReading", bound=Reading)
+
+
+def checked_reading(reading: Reading, kind: type[AnyReading]) -> AnyReading:
+    """A reading of the kind that a model makes; a reading of another model is refused."""
+    if not isinstance(reading, kind):
+        raise TypeError("A reading can only be continued by the model that made it.")
+    return reading

@@ -23,6 +23,7 @@ class Tokens:
 
     tokenizer: Tokenizer = field(repr=False)
     start: int  # the id before a document, whichever way it is read
+    _containing: dict[str, frozenset[int]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def encode(self, text: str) -> list[int]:
         return list(self.tokenizer.encode(text, add_special_tokens=False).ids)
@@ -59,10 +60,6 @@ class Tokens:
                 index for index, text in enumerate(self._texts) if any(character in text for character in characters)
             )
         return self._containing[characters]
-
-    @cached_property
-    def _containing(self) -> dict[str, frozenset[int]]:
-        return {}
 
     @cached_property
     def longest(self) -> int:

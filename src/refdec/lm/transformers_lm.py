@@ -20,7 +20,7 @@ from refdec.lm.direction import Direction
 from refdec.lm.head import Head, IdentityHead, LinearHead
 from refdec.lm.linear import FloatLinear
 from refdec.lm.logprobs import chosen_logprobs
-from refdec.lm.protocol import ExtendingWriter, Reading, Writer
+from refdec.lm.protocol import ExtendingWriter, Reading, Writer, checked_reading
 
 FALLBACK_WINDOW = 1024
 """The number of positions of models whose configuration does not say it."""
@@ -68,8 +68,7 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
     def select(self, rows: torch.Tensor) -> _GrowingLayer:
         layer = _GrowingLayer()
         if self.buffer is not None:
-            keys, values = self.keys.index_select(0, rows), self.values.index_select(0, rows)
-            layer.update(keys, values)
+            layer.update(self.keys.index_select(0, rows), self.values.index_select(0, rows))
         return layer
 
 
@@ -147,7 +146,7 @@ class TransformersLM:
 
     @torch.inference_mode()
     def extend(self, reading: Reading, tokens: torch.Tensor) -> _CachedReading:
-        past = _checked(reading)
+        past = checked_reading(reading, _CachedReading)
         features, layers = self._run(past, tokens[:, None], keep=1)
         return _CachedReading(layers, past.padding, past.length + 1, features[:, -1])
 
@@ -159,7 +158,7 @@ class TransformersLM:
         first = reading.features[:, None]
         if tokens.shape[1] == 1:
             return first
-        rest, _ = self._run(_checked(reading), tokens[:, :-1], keep=tokens.shape[1] - 1)
+        rest, _ = self._run(checked_reading(reading, _CachedReading), tokens[:, :-1], keep=tokens.shape[1] - 1)
         return torch.cat([first, rest], dim=1)
 
     @torch.inference_mode()
@@ -222,9 +221,3 @@ def _linear_head(model: PreTrainedModel, body: Any, start: int) -> tuple[torch.T
     if product.shape != logits.shape or not torch.allclose(product.float(), logits.float(), rtol=1e-2, atol=1e-2):
         return None
     return layer.weight.detach(), None if bias is None else bias.detach()
-
-
-def _checked(reading: Reading) -> _CachedReading:
-    if not isinstance(reading, _CachedReading):
-        raise TypeError("A reading can only be continued by the model that made it.")
-    return reading

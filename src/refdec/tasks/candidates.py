@@ -17,6 +17,7 @@ from refdec.reflect.randomness import uniforms
 from refdec.reflect.sampling import Steer
 from refdec.reflect.schedule import together
 from refdec.reflect.side import FramedIds
+from refdec.settings import InfillSettings, ParaphraseSettings
 from refdec.tasks.constraints import Constraints
 from refdec.tasks.steer import Avoid, Edge, Keep, all_of
 
@@ -25,14 +26,23 @@ from refdec.tasks.steer import Avoid, Edge, Keep, all_of
 class Place:
     """The place that texts are generated for: what is held, how long they are, how they end, what they must satisfy."""
 
+    pair: Pair
     key: str  # addresses the random numbers
     framed: FramedIds
-    samples: int
+    settings: ParaphraseSettings | InfillSettings
+    constraints: Constraints
     length: int  # tokens a generation has
     expected: int  # tokens that a good one probably has
-    stops: Collection[int]
-    constraints: Constraints
-    seed: int
+    stops: Collection[int] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse words to keep that are longer than a generation."""
+        needed = sum(len(self.pair.tokens.encode(" " + phrase)) for phrase in self.constraints.keep)
+        if needed > self.length:
+            raise InputError(
+                f"The words to keep have {needed} tokens, and a generated text may have {self.length}. Keep fewer "
+                "words, or raise the length of generations."
+            )
 
 
 @dataclass(frozen=True)
@@ -48,14 +58,10 @@ Rules = Callable[[Edge], Sequence[Steer]]
 
 
 async def generate_candidates(
-    pair: Pair,
-    ensembles: Sequence[Ensemble],
-    place: Place,
-    texts_in: Callable[[Ids, str], list[str]],
-    rules: Rules = lambda _: (),
+    ensembles: Sequence[Ensemble], place: Place, texts_in: Callable[[Ids, str], list[str]], rules: Rules = lambda _: ()
 ) -> Candidates:
     """Different texts from both sides; `texts_in` gives those in a raw generation of a side ("right" or "left")."""
-    generations = await together(_generations(pair, ensemble, place, rules) for ensemble in ensembles)
+    generations = await together(_generations(ensemble, place, rules) for ensemble in ensembles)
     sides: dict[str, set[str]] = {}
     for ensemble, rows in zip(ensembles, generations, strict=True):
         for ids in rows:
@@ -72,11 +78,11 @@ async def generate_candidates(
     )
 
 
-async def _generations(pair: Pair, ensemble: Ensemble, place: Place, rules: Rules) -> list[Ids]:
+async def _generations(ensemble: Ensemble, place: Place, rules: Rules) -> list[Ids]:
     """Raw generations of one side, steered by the constraints and by the task's own rules."""
-    side = ensemble.side
+    side, tokens, settings = ensemble.side, place.pair.tokens, place.settings
     near = place.framed.right if side.name == "right" else place.framed.left
-    edge = Edge(pair.tokens, side.inward.direction, pair.tokens.decode(near))
+    edge = Edge(tokens, side.inward.direction, tokens.decode(near))
     steers = list(rules(edge))
     if not place.framed.middle:  # a filling is judged without the text around the gap
         edge = replace(edge, held="")
@@ -85,15 +91,5 @@ async def _generations(pair: Pair, ensemble: Ensemble, place: Place, rules: Rule
     if place.constraints.keep:
         source = side.inward.direction.arrange(place.framed.middle)
         steers.append(Keep(edge, place.constraints, place.stops, source, place.expected))
-    draws = uniforms(place.seed, place.key, f"samples {side.name}", place.samples, place.length)
+    draws = uniforms(settings.seed, place.key, f"samples {side.name}", settings.samples, place.length)
     return await generate(ensemble, place.framed, draws, place.stops, all_of(steers))
-
-
-def check_room(pair: Pair, constraints: Constraints, length: int) -> None:
-    """Refuse words to keep that are longer than a generation."""
-    needed = sum(len(pair.tokens.encode(" " + phrase)) for phrase in constraints.keep)
-    if needed > length:
-        raise InputError(
-            f"The words to keep have {needed} tokens, and a generated text may have {length}. Keep fewer words, or "
-            "raise the length of generations."
-        )

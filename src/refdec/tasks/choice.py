@@ -36,10 +36,8 @@ def choose(result: ParaphraseResult, wanted: Wanted) -> tuple[tuple[Paraphrase, 
     novel = result.candidates if least_novelty is None else result.at_novelty(least_novelty)
     if not chosen and not novel:
         most = max(item.novelty for item in result.candidates)
-        return (
-            chosen,
-            f"No paraphrase reaches Novelty {least_novelty:g}; the highest is {most:.1f}. Try more --samples.",
-        )
+        note = f"No paraphrase reaches Novelty {least_novelty:g}; the highest is {most:.1f}. Try more --samples."
+        return chosen, note
     which = f"paraphrase of Novelty {least_novelty:g} or more" if least_novelty else "paraphrase"
     highest = _highest(novel)
     if not chosen and least_confidence is not None and highest is not None:

@@ -61,15 +61,11 @@ class Calibration:
         return (1 if log_odds > 0 else odds) / (1 + odds)
 
 
+@cache
 def calibration(pair: str) -> Calibration | None:
     """The calibration of a pair by its name, which contains a digest of the weights; None for other pairs."""
-    return _calibrations().get(pair)
-
-
-@cache
-def _calibrations() -> dict[str, Calibration]:
-    content = json.loads(CALIBRATIONS.read_text(encoding="utf-8"))
-    return {pair: Calibration.of(fitted) for pair, fitted in content.items()}
+    fitted = json.loads(CALIBRATIONS.read_text(encoding="utf-8")).get(pair)
+    return None if fitted is None else Calibration.of(fitted)
 
 
 def check_calibrated(pair: str) -> None:

@@ -130,12 +130,10 @@ def _prose(text: str) -> str:
 
 def _name(sentence: str, run: list[re.Match[str]]) -> list[str]:
     """The name that a run of capitalised words is, or nothing."""
-    while run and run[0].group().replace("’", "'").lower() in _NO_NAME:
-        run = run[1:]
-    while run and run[-1].group().replace("’", "'").lower() in _NO_NAME:
-        run = run[:-1]
-    if not run:
+    named = [place for place, word in enumerate(run) if word.group().replace("’", "'").lower() not in _NO_NAME]
+    if not named:
         return []
+    run = run[named[0] : named[-1] + 1]
     first = not sentence[: run[0].start()].strip("\"'“‘([ ")
     if first and len(run) == 1 and not any(letter.isupper() for letter in run[0].group()[1:]):
         return []

@@ -6,7 +6,6 @@ Text and settings in, weighted contexts of both sides out. Knows nothing of the 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import torch
 
@@ -52,36 +51,22 @@ def prepare(
     return source, frame, framed
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
-    """The text that contexts are sampled for."""
-
-    ids: Sequence[int]
-    text: str  # a context that says it again is dropped
-    key: str  # addresses the random numbers
-
-
-async def contexts_of(side: Side, source: Described, settings: FingerprintSettings) -> list[Ids]:
-    """Contexts of a source on one side."""
+async def contexts_of(side: Side, ids: Sequence[int], text: str, key: str, settings: FingerprintSettings) -> list[Ids]:
+    """Contexts of a text on one side; those that say it again are dropped. The key addresses the random numbers."""
     tokens, shape = side.pair.tokens, (settings.contexts, settings.context_tokens)
-    says_it_again = quoting(source.text, settings.most_quoted)
+    says_it_again = quoting(text, settings.most_quoted)
 
     def telling(contexts: list[Ids]) -> list[Ids]:
-        texts = tokens.rough_texts(contexts) if source.text.isascii() else tokens.decode_all(contexts)
-        return [ids for ids, text in zip(contexts, texts, strict=True) if not says_it_again(text)]
+        texts = tokens.rough_texts(contexts) if text.isascii() else tokens.decode_all(contexts)
+        return [context for context, words in zip(contexts, texts, strict=True) if not says_it_again(words)]
 
-    return await sample_contexts(
-        side,
-        source.ids,
-        uniforms(settings.seed, source.key, f"contexts {side.name}", *shape),
-        settings.context_top_p,
-        telling,
-    )
+    draws = uniforms(settings.seed, key, f"contexts {side.name}", *shape)
+    return await sample_contexts(side, ids, draws, settings.context_top_p, telling)
 
 
 async def describe_side(side: Side, source: str, framed: FramedIds, settings: FingerprintSettings) -> Ensemble:
     """The ensemble of a text by itself on one side."""
-    contexts = await contexts_of(side, Described(framed.all, source, source), settings)
+    contexts = await contexts_of(side, framed.all, source, source, settings)
     return await weigh(side, framed, contexts, settings)
 
 
@@ -163,14 +148,6 @@ def shown_contexts(pair: Pair, ensembles: Sequence[Ensemble]) -> tuple[Context, 
         for ensemble in ensembles
         for ids, weight in zip(ensemble.contexts, ensemble.weights, strict=True)
     )
-
-
-def certificates(ensembles: Sequence[Ensemble]) -> dict[str, dict[str, float]]:
-    """By side: log RD of the source with the kept contexts, and the bound on what better weights could gain."""
-    return {
-        "log_rd": {ensemble.side.name: ensemble.objective for ensemble in ensembles},
-        "gap": {ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
-    }
 
 
 def refuse_endless(pair: Pair, source: str) -> None:

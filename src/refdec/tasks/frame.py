@@ -16,10 +16,9 @@ from refdec.reflect.side import FramedIds
 class Frame:
     """The text before and after a source, and the characters that end a generation."""
 
-    name: str
     before: str
     after: str
-    ends: str
+    ends: str = ""
 
     def wrap(self, text: str) -> str:
         return f"{self.before}{text}{self.after}"
@@ -39,10 +38,7 @@ class Frame:
 
 # A space stands before the opening quote and the bare source, because contexts before them end in a word.
 FRAMES = {
-    frame.name: frame
-    for frame in (
-        Frame("quoted", ' "', '"', '"'),
-        Frame("paragraph", "\n", "\n", "\n"),
-        Frame("none", " ", "", ""),
-    )
+    "quoted": Frame(' "', '"', ends='"'),
+    "paragraph": Frame("\n", "\n", ends="\n"),
+    "none": Frame(" ", ""),
 }

@@ -26,18 +26,9 @@ from refdec.reflect.scoring import fits, token_logprobs
 from refdec.reflect.side import FramedIds, Side
 from refdec.results import Explanation, Filling, InfillResult, Reason
 from refdec.settings import InfillSettings
-from refdec.tasks.candidates import Place, check_room, generate_candidates
+from refdec.tasks.candidates import Place, generate_candidates
 from refdec.tasks.constraints import NONE, Constraints
-from refdec.tasks.describe import (
-    Described,
-    Stage,
-    check_size,
-    contexts_of,
-    refuse_endless,
-    shown_contexts,
-    silent,
-    weigh,
-)
+from refdec.tasks.describe import Stage, check_size, contexts_of, refuse_endless, shown_contexts, silent, weigh
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import Frame
 from refdec.tasks.reasons import explain_tokens
@@ -63,21 +54,12 @@ async def infill(
 ) -> InfillResult:
     """Fill the gap between two texts, one of which may be empty."""
     gap = _Gap.between(pair, left, right, settings)
-    wanted = constraints.on(f"{gap.left} {gap.right}")
-    check_room(pair, wanted, settings.tokens)
-    place = Place(
-        key=f"{gap.left}\x1f{gap.right}",
-        framed=gap.framed,
-        samples=settings.samples,
-        length=settings.tokens,
-        expected=settings.tokens * 2 // 3,  # the rest of a generation is the sentence that was cut off
-        stops=(),
-        constraints=wanted,
-        seed=settings.seed,
-    )
+    key, whole = f"{gap.left}\x1f{gap.right}", f"{gap.left} {gap.right}"
+    expected = settings.tokens * 2 // 3  # the rest of a generation is the sentence that was cut off
+    place = Place(pair, key, gap.framed, settings, constraints.on(whole), settings.tokens, expected)
 
     async def describe(side: Side) -> Ensemble:
-        contexts = await contexts_of(side, Described(gap.framed.all, gap.whole, place.key), settings)
+        contexts = await contexts_of(side, gap.framed.all, whole.strip(), key, settings)
         # The entropy in the settings is that of a whole generation; the observations have another length.
         entropy = settings.entropy * len(gap.framed.all) / settings.tokens
         return await weigh(side, gap.framed, contexts, settings, entropy=entropy)
@@ -91,14 +73,14 @@ async def infill(
     stage("sampling contexts")
     ensembles = await on_both_sides(pair, describe)
     stage("generating candidates")
-    candidates = await generate_candidates(pair, ensembles, place, texts_in, rules)
+    candidates = await generate_candidates(ensembles, place, texts_in, rules)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked = await _rank(pair, gap, candidates.origins, settings)
     contexts = shown_contexts(pair, ensembles)
     mark = signature("infill", pair, settings, constraints)
     explanation = None
     if explain:
-        frame = Frame("gap", f" {gap.left} " if gap.left else " ", f" {gap.right}" if gap.right else "", "")
+        frame = Frame(f" {gap.left} " if gap.left else " ", f" {gap.right}" if gap.right else "")
         reasons = [Reason("", "nothing", 0.0, (0.0,) * len(contexts), ())]
         shown = ranked[:explain]
         for item, relative in zip(shown, await _fits(pair, gap, ensembles, shown), strict=True):
@@ -155,10 +137,6 @@ class _Gap:
         begins = not after or not after.lstrip("\"'“‘([")[:1].islower()
         return cls(before, after, framed, ends and begins)
 
-    @property
-    def whole(self) -> str:
-        return f"{self.left} {self.right}".strip()
-
     def candidates(self, body: str, side: str, settings: InfillSettings) -> list[str]:
         """Fillings in a raw generation: of the right length, and no copies."""
         if self.sentences:
@@ -177,10 +155,15 @@ async def _fits(
     pair: Pair, gap: _Gap, ensembles: Sequence[Ensemble], fillings: Sequence[Filling]
 ) -> list[tuple[float, ...]]:
     """Log-probability of each kept context next to each filling, less that next to the empty hypothesis."""
-    middles = [(), *(tuple(pair.tokens.encode(" " + item.text)) for item in fillings)]
+    middles = _middles(pair, [item.text for item in fillings])
     framed = [gap.framed.left + middle + gap.framed.right for middle in middles]
     per_side = await together(fits(ensemble.side, ensemble.contexts, framed) for ensemble in ensembles)
     return [tuple(row) for row in torch.cat([side[1:] - side[0] for side in per_side], dim=1).tolist()]
+
+
+def _middles(pair: Pair, texts: Sequence[str]) -> list[Ids]:
+    """The ids of the empty hypothesis, which gains are measured against, and of texts in the gap."""
+    return [(), *(tuple(pair.tokens.encode(" " + text)) for text in texts)]
 
 
 async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: InfillSettings) -> list[Filling]:
@@ -188,8 +171,7 @@ async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: Infill
     if not origins:
         return []
     texts = list(origins)
-    fillings = [tuple(pair.tokens.encode(" " + text)) for text in texts]
-    middles = [(), *fillings]  # the empty hypothesis first: gains are measured against it
+    middles = _middles(pair, texts)
     credited = [_credited(pair, text, gap, settings) for text in texts]
 
     async def gain(name: str, model: LanguageModel, near: Ids, far: Ids) -> list[float]:
@@ -206,19 +188,17 @@ async def _rank(pair: Pair, gap: _Gap, origins: dict[str, str], settings: Infill
         return gains
 
     left, right = gap.framed.left, gap.framed.right
-    both = await together((gain("left", pair.backward, right, left), gain("right", pair.forward, left, right)))
-    gains = dict(zip(("left", "right"), both, strict=True))
-    passing = {"left": bool(gap.left), "right": bool(gap.right)}
+    gains = await together((gain("left", pair.backward, right, left), gain("right", pair.forward, left, right)))
     ranked = [
         Filling(
             text=text,
-            score=gains["left"][row] + gains["right"][row],
-            passes=all(gains[name][row] > 0 for name, there in passing.items() if there),
-            left_gain=gains["left"][row],
-            right_gain=gains["right"][row],
+            score=left_gain + right_gain,
+            passes=(left_gain > 0 or not gap.left) and (right_gain > 0 or not gap.right),
+            left_gain=left_gain,
+            right_gain=right_gain,
             side=origins[text],
         )
-        for row, text in enumerate(texts)
+        for text, left_gain, right_gain in zip(texts, *gains, strict=True)
     ]
     return sorted(ranked, key=lambda item: (not item.passes, -item.score, item.text))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 import torch
 
@@ -11,18 +12,20 @@ from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits
-from refdec.results import Explanation, Paraphrase, ParaphraseResult
+from refdec.results import Explanation, Paraphrase, ParaphraseResult, Reason
 from refdec.settings import ParaphraseSettings
-from refdec.tasks.candidates import Place, check_room, generate_candidates
+from refdec.tasks.candidates import Candidates, Place, generate_candidates
 from refdec.tasks.confidence import with_confidence
 from refdec.tasks.constraints import NONE, Constraints
-from refdec.tasks.describe import Stage, certificates, describe_side, ensembles_of, prepare, shown_contexts, silent
+from refdec.tasks.describe import Stage, describe_side, ensembles_of, prepare, shown_contexts, silent
 from refdec.tasks.extract import extract
 from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.frame import Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
+
+AnyResult = TypeVar("AnyResult", bound=ParaphraseResult)
 
 
 async def paraphrase(
@@ -40,19 +43,9 @@ async def paraphrase(
     A fingerprint stands for the description. The best `explain` candidates are explained token by token.
     """
     source, frame, framed = prepare(pair, text, settings, settings.extra_tokens)
+    length, stops = len(framed.middle), pair.tokens.containing(frame.ends)
     wanted = constraints.on(source)
-    length = len(framed.middle) + settings.extra_tokens
-    check_room(pair, wanted, length)
-    place = Place(
-        key=source,
-        framed=framed,
-        samples=settings.samples,
-        length=length,
-        expected=len(framed.middle),
-        stops=pair.tokens.containing(frame.ends),
-        constraints=wanted,
-        seed=settings.seed,
-    )
+    place = Place(pair, source, framed, settings, wanted, length + settings.extra_tokens, length, stops)
 
     def texts_in(ids: Ids, side: str) -> list[str]:
         raw = pair.tokens.decode(ids + framed.right if side == "right" else framed.left + ids)
@@ -65,26 +58,42 @@ async def paraphrase(
         fingerprint.check(pair.name, source, settings)
         ensembles = ensembles_of(pair, fingerprint)
     stage("generating candidates")
-    candidates = await generate_candidates(pair, ensembles, place, texts_in)
+    candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
     ranked = with_confidence(pair.name, source, ranked, settings)
-    contexts = shown_contexts(pair, ensembles)
     mark = signature("paraphrase", pair, settings, constraints)
-    explanation = None
-    if explain:
-        reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked[:explain])
-        explanation = Explanation("paraphrase", "", "", contexts, reasons, mark)
-    return ParaphraseResult(
+    reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked[:explain]) if explain else ()
+    ranking = source, source_score, ranked
+    return make_result(ParaphraseResult, place, ensembles, candidates, ranking, mark, reasons)
+
+
+def make_result(
+    kind: type[AnyResult],
+    place: Place,
+    ensembles: Sequence[Ensemble],
+    candidates: Candidates,
+    ranking: tuple[str, float, Sequence[Paraphrase]],
+    mark: str,
+    reasons: tuple[Reason, ...],
+    **neighbours: str,
+) -> AnyResult:
+    """Everything known about a source: its own score, its ranked candidates, the contexts and reasons behind them."""
+    source, source_score, ranked = ranking
+    contexts = shown_contexts(place.pair, ensembles)
+    held = neighbours.get("left", ""), neighbours.get("right", "")
+    return kind(
         source=source,
         source_score=source_score,
         candidates=tuple(ranked),
         contexts=contexts,
-        **certificates(ensembles),
+        log_rd={ensemble.side.name: ensemble.objective for ensemble in ensembles},
+        gap={ensemble.side.name: max(0.0, ensemble.gap) for ensemble in ensembles},
         signature=mark,
         rejected=candidates.rejected,
         dropped=len(candidates.origins) - len(ranked),
-        explanation=explanation,
+        explanation=Explanation(place.settings.task, *held, contexts, reasons, mark) if reasons else None,
+        **neighbours,
     )
 
 

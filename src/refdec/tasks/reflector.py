@@ -132,8 +132,7 @@ class Reflector:
     ) -> InfillResult:
         """Ranked fillings of the gap between two texts, one of which may be empty, or of the ___ in a single text."""
         gap = left if right is None and isinstance(left, str) and "___" in left else (left, right or "")
-        options: dict[str, Any] = {"constraints": constraints, "explain": explain, "stage": stage}
-        (result,) = self.infill_all([gap], settings, **options, **changes)
+        (result,) = self.infill_all([gap], settings, constraints=constraints, explain=explain, stage=stage, **changes)
         return result
 
     def infill_all(
@@ -181,9 +180,8 @@ class Reflector:
 
         The span can be given with its neighbours, with the document that contains it, or as a document with [[span]].
         """
-        place = {"span": span, "left": left, "right": right} | ({} if document is None else {"document": document})
-        options: dict[str, Any] = {"constraints": constraints, "explain": explain, "stage": stage}
-        (result,) = self.rewrite_all([place], settings, **options, **changes)
+        spot = {"span": span, "left": left, "right": right} | ({} if document is None else {"document": document})
+        (result,) = self.rewrite_all([spot], settings, constraints=constraints, explain=explain, stage=stage, **changes)
         return result
 
     def rewrite_all(

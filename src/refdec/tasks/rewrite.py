@@ -20,23 +20,14 @@ from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
 from refdec.reflect.scoring import fits
 from refdec.reflect.side import FramedIds, Side
-from refdec.results import Explanation, Paraphrase, RewriteResult
+from refdec.results import Paraphrase, RewriteResult
 from refdec.settings import RewriteSettings
-from refdec.tasks.candidates import Place, check_room, generate_candidates
+from refdec.tasks.candidates import Place, generate_candidates
 from refdec.tasks.constraints import NONE, Constraints
-from refdec.tasks.describe import (
-    Described,
-    Stage,
-    certificates,
-    check_size,
-    contexts_of,
-    refuse_endless,
-    shown_contexts,
-    silent,
-    weigh,
-)
+from refdec.tasks.describe import Stage, check_size, contexts_of, refuse_endless, silent, weigh
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
 from refdec.tasks.frame import FRAMES, Frame
+from refdec.tasks.paraphrase import make_result
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
@@ -66,31 +57,20 @@ async def rewrite(
     """Rewrite a span between the text before it and the text after it, either of which may be empty."""
     spot = Spot.of(pair, left, span, right, settings)
     source, bare = spot.span, FramedIds((), spot.framed.middle, ())
-    wanted = constraints.on(source)
-    length = len(bare.middle) + settings.extra_tokens
-    check_room(pair, wanted, length)
-    place = Place(
-        key=spot.frame.wrap(source),
-        framed=bare,
-        samples=settings.samples,
-        length=length,
-        expected=len(bare.middle),
-        stops=(),
-        constraints=wanted,
-        seed=settings.seed,
-    )
+    key, wanted, length = spot.frame.wrap(source), constraints.on(source), len(bare.middle)
+    place = Place(pair, key, bare, settings, wanted, length + settings.extra_tokens, length)
 
     async def describe(side: Side) -> Ensemble:
         given = [spot.neighbour(side)] if spot.neighbour(side) else []
         held = round(settings.contexts * settings.in_place)
         sampled: dict[Ids, None] = {}
-        for ids, key, count in (
-            (spot.held(side, bare.middle), place.key, held),
+        for ids, address, count in (
+            (spot.held(side, bare.middle), key, held),
             (bare.middle, source, settings.contexts - held),
         ):
             if count:
-                described = Described(ids, source, key)
-                sampled |= dict.fromkeys(await contexts_of(side, described, settings.replace(contexts=count)))
+                part = settings.replace(contexts=count)
+                sampled |= dict.fromkeys(await contexts_of(side, ids, source, address, part))
         share = settings.neighbour_weight
         return await weigh(side, bare, [*given, *sampled], settings, given=len(given), given_weight=share)
 
@@ -100,28 +80,13 @@ async def rewrite(
     stage("sampling contexts")
     ensembles = await on_both_sides(pair, describe)
     stage("generating candidates")
-    candidates = await generate_candidates(pair, ensembles, place, texts_in, _no_repeat)
+    candidates = await generate_candidates(ensembles, place, texts_in, _no_repeat)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, spot, ensembles, candidates.origins, settings)
-    contexts = shown_contexts(pair, ensembles)
     mark = signature("rewrite", pair, settings, constraints)
-    explanation = None
-    if explain:
-        reasons = await explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked[:explain])
-        explanation = Explanation("rewrite", spot.frame.before, spot.frame.after, contexts, reasons, mark)
-    return RewriteResult(
-        source=source,
-        source_score=source_score,
-        candidates=tuple(ranked),
-        contexts=contexts,
-        **certificates(ensembles),
-        signature=mark,
-        rejected=candidates.rejected,
-        dropped=len(candidates.origins) - len(ranked),
-        explanation=explanation,
-        left=spot.frame.before,
-        right=spot.frame.after,
-    )
+    reasons = await explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked[:explain]) if explain else ()
+    ranking, neighbours = (source, source_score, ranked), {"left": spot.frame.before, "right": spot.frame.after}
+    return make_result(RewriteResult, place, ensembles, candidates, ranking, mark, reasons, **neighbours)
 
 
 def _no_repeat(edge: Edge) -> list[NoRepeat]:
@@ -179,7 +144,7 @@ class Spot:
                 clean(text)
         refuse_endless(pair, source)
         before, after = _joined(left, right)
-        frame = Frame("place", before, after, "")
+        frame = Frame(before, after)
         # Each part by itself, so that the span's full stop and the quote after it are no single token of both.
         middle = _encode(pair, frame, source)
         check_size(pair, FramedIds((), middle, ()), settings, settings.extra_tokens)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
@@ -18,7 +18,7 @@ from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
 from refdec.reflect.sampling import Steer
 from refdec.tasks.constraints import Constraints
-from refdec.text.words import bare_words
+from refdec.text.words import bare_words, ngrams
 
 LOOK = 64
 """Rules on text look at this many of the most probable tokens: the nucleus rarely has more."""
@@ -80,11 +80,11 @@ class NoRepeat:
     edge: Edge
     surroundings: Sequence[str]
     length: int
-    sequences: set[tuple[str, ...]] = field(init=False, default_factory=set)  # of the surroundings
 
-    def __post_init__(self) -> None:
-        for text in self.surroundings:
-            self.sequences.update(_sequences(bare_words(text), self.length))
+    @cached_property
+    def sequences(self) -> set[tuple[str, ...]]:
+        """Those of the surroundings."""
+        return {sequence for text in self.surroundings for sequence in ngrams(bare_words(text), self.length)}
 
     def __call__(self, said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:  # noqa: ARG002
         forward = self.edge.direction is Direction.FORWARD
@@ -93,7 +93,7 @@ class NoRepeat:
         words = held + new if forward else new + held
         repeating = _completions(self.sequences, words, forward)
         if self.length > 2:
-            repeating |= _completions(set(_sequences(new, self.length - 1)), new, forward)
+            repeating |= _completions(ngrams(new, self.length - 1), new, forward)
         banned = []
         for token in _likely(logprobs) if repeating else ():
             piece = self.edge.tokens.text(token)
@@ -101,7 +101,7 @@ class NoRepeat:
             starts_word = piece[:1] == " " or not forward  # read backward, the last piece of a word comes first
             if spelled and starts_word:
                 nearest = spelled[0] if forward else spelled[-1]
-                if any(_begins(word, nearest, forward) for word in repeating):
+                if any(word.startswith(nearest) if forward else word.endswith(nearest) for word in repeating):
                     banned.append(token)
         return _without(logprobs, banned)
 
@@ -199,14 +199,8 @@ class Keep:
 
     def _inside_word(self, spelling: Sequence[int], progress: int) -> bool:
         """Whether the next token of a spelling continues a word that has begun."""
-        last, coming = (self.edge.tokens.text(spelling[index]) for index in (progress - 1, progress))
-        if self.edge.direction is Direction.BACKWARD:
-            return last[:1] != " "
-        return coming[:1] != " "
-
-
-def _sequences(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
-    return [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
+        later = progress - 1 if self.edge.direction is Direction.BACKWARD else progress  # in text order
+        return self.edge.tokens.text(spelling[later])[:1] != " "
 
 
 def _completions(sequences: Collection[tuple[str, ...]], words: Sequence[str], forward: bool) -> set[str]:
@@ -281,7 +275,3 @@ def _progress(said: Sequence[int], spelling: Sequence[int]) -> int:
         if tuple(said[len(said) - size :]) == tuple(spelling[:size]):
             return size
     return 0
-
-
-def _begins(word: str, piece: str, forward: bool) -> bool:
-    return word.startswith(piece) if forward else word.endswith(piece)

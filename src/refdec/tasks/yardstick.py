@@ -23,16 +23,7 @@ from refdec.reflect.scoring import fits, own_both
 from refdec.reflect.side import Side
 from refdec.results import Explanation, Reason, Token
 from refdec.settings import ScoreSettings
-from refdec.tasks.describe import (
-    Described,
-    Stage,
-    contexts_of,
-    ensembles_of,
-    prepare,
-    shown_contexts,
-    silent,
-    weigh,
-)
+from refdec.tasks.describe import Stage, contexts_of, ensembles_of, prepare, shown_contexts, silent, weigh
 from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.frame import Frame
 from refdec.tasks.reasons import explain_tokens
@@ -218,7 +209,7 @@ async def describe(pair: Pair, text: str, settings: ScoreSettings, stage: Stage 
     source, frame, framed = prepare(pair, text, settings)
 
     async def sample(side: Side) -> tuple[Side, list[Ids]]:
-        return side, await contexts_of(side, Described(framed.all, source, source), settings)
+        return side, await contexts_of(side, framed.all, source, source, settings)
 
     stage("sampling contexts")
     names = ("right", "left") if settings.sides == "both" else (settings.sides,)

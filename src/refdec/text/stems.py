@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache, lru_cache
-from typing import Protocol
+from typing import Any
 
 
 @lru_cache(maxsize=4096)  # a text says most of its words again and again
@@ -12,13 +12,8 @@ def stem(word: str) -> str:
     return str(_stemmer().stem(word))
 
 
-class _Stemmer(Protocol):
-    def stem(self, word: str) -> str: ...
-
-
 @cache
-def _stemmer() -> _Stemmer:
+def _stemmer() -> Any:
     from nltk.stem.porter import PorterStemmer
 
-    stemmer: _Stemmer = PorterStemmer()
-    return stemmer
+    return PorterStemmer()

@@ -9,11 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from typing import Protocol
-
-
-class _Tokenizer(Protocol):
-    def tokenize(self, text: str) -> list[str]: ...
+from typing import Any
 
 
 def words(text: str) -> list[str]:
@@ -54,9 +50,8 @@ def ngrams(items: Sequence[str], length: int) -> Counter[tuple[str, ...]]:
 
 
 @cache
-def _tokenizer() -> _Tokenizer:
+def _tokenizer() -> Any:
     # Imported on first use, because it takes a while.
     from nltk.tokenize.destructive import NLTKWordTokenizer
 
-    tokenizer: _Tokenizer = NLTKWordTokenizer()
-    return tokenizer
+    return NLTKWordTokenizer()
