@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-import torch
-
 from refdec.batch.item import Item, Outcome
 from refdec.batch.job import Job
 from refdec.errors import ModelError, OutOfMemory, RefdecError
+from refdec.lm.device import is_out_of_memory
 from refdec.reflect.schedule import run_all
 from refdec.tasks.confidence import check_calibrated
 from refdec.tasks.reflector import Reflector
@@ -61,16 +60,10 @@ class Worker:
         try:
             cells = await self._task.cells(item.texts, self._full)
         except Exception as error:
-            if _is_out_of_memory(error):
+            if is_out_of_memory(error):
                 reason = str(error).partition("\n")[0] or "Out of memory."
                 return Outcome.failed(item, reason, retry=True), error
             if isinstance(error, RefdecError):
                 return Outcome.failed(item, str(error)), None
             return Outcome.failed(item, f"{type(error).__name__}: {error}."), error
         return Outcome(item.number, item.line, item.digest, cells, signature=self.signature), None
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Torch has no class of its own for the memory of a CPU."""
-    kinds = OutOfMemory, MemoryError, torch.OutOfMemoryError
-    return isinstance(error, kinds) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error))

@@ -41,7 +41,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
     Python and torch's GPU allocator have an exception for this; CUDA's libraries and torch's CPU allocator a message.
     """
     while error is not None:
-        if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        if isinstance(error, (OutOfMemory, MemoryError, torch.OutOfMemoryError)):
             return True
         if isinstance(error, RuntimeError) and any(mark in str(error) for mark in SHORTAGES):
             return True

@@ -62,10 +62,14 @@ class Calibration:
 
 
 @cache
+def _calibrations() -> dict[str, Calibration]:
+    fitted = json.loads(CALIBRATIONS.read_text(encoding="utf-8"))
+    return {pair: Calibration.of(content) for pair, content in fitted.items()}
+
+
 def calibration(pair: str) -> Calibration | None:
     """The calibration of a pair by its name, which contains a digest of the weights; None for other pairs."""
-    fitted = json.loads(CALIBRATIONS.read_text(encoding="utf-8")).get(pair)
-    return None if fitted is None else Calibration.of(fitted)
+    return _calibrations().get(pair)
 
 
 def check_calibrated(pair: str) -> None:
