@@ -88,7 +88,10 @@ def test_what_is_wrong_with_a_mapper_is_told_when_it_is_made() -> None:
 
 
 @pytest.mark.processes
-def test_datasets_map_it_row_by_row_in_batches_and_in_other_processes(mapper: Mapper, said: list[str]) -> None:
+def test_datasets_map_it_row_by_row_in_batches_and_in_other_processes(
+    mapper: Mapper, said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", os.environ)  # datasets leaves a copy in its place
     given = datasets.Dataset.from_dict({"id": list(range(4)), "question": small_texts(4)})
     alone = given.map(mapper, load_from_cache_file=False)
     batched = given.map(mapper, batched=True, batch_size=3, load_from_cache_file=False)

@@ -553,9 +553,13 @@ def test_the_first_result_is_handed_out_first(tables: Pair) -> None:
             await Ask("phase", tables.forward, note, number)
         return number
 
-    results = run_all(tables, map(task, range(6)), at_once=1)
+    results = run_all(tables, map(task, range(9)), at_once=1)
     assert next(results) == 0
-    assert len(answered) <= 5 + WAVES
+    assert answered == [0] * 5
+    for number in range(1, 6):
+        assert next(results) == number
+        assert answered.count(number) == 5
+        assert len(answered) <= 5 * (number + 1) + WAVES
     results.close()
 
 

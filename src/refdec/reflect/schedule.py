@@ -100,8 +100,9 @@ def run_all(pair: Pair, tasks: Iterable[Task[Result]], at_once: int) -> Generato
     source = iter(tasks)
     with desk_of(pair).visit() as visit:
         waves: deque[deque[Walk[Result]]] = deque()
+        most = WAVES if at_once > 1 else 1  # a single text goes alone first, so that somebody sees a result soon
         while True:
-            while len(waves) < WAVES and (wave := visit.begin_wave(itertools.islice(source, at_once))):
+            while len(waves) < most and (wave := visit.begin_wave(itertools.islice(source, at_once))):
                 waves.append(deque(wave))
             if not waves:
                 return
@@ -109,6 +110,7 @@ def run_all(pair: Pair, tasks: Iterable[Task[Result]], at_once: int) -> Generato
                 visit.wait_for(waves[0][0])
                 yield waves[0].popleft().outcome()
             waves.popleft()
+            most = WAVES
 
 
 class Wave(NamedTuple):
