@@ -14,7 +14,7 @@ export HF_HUB_OFFLINE := 1
 demo: $(READY)
 	$(BIN)/refdec paraphrase --top 3 \
 		"Is it hard to learn a new language?" \
-		"How do I get from London to Paris?" \
+		"How do I learn to play the guitar?" \
 		"How can I become a better writer?"
 	$(BIN)/refdec infill --top 2 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."
