@@ -179,7 +179,7 @@ class Visit:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._desk.leave([walk for walk in self._walks if not walk.done])
+        self._desk.leave([walk for walk in list(self._walks) if not walk.done])  # others may join meanwhile
 
     def begin_wave(self, tasks: Iterable[Task[Result]]) -> list[Walk[Result]]:
         """Texts whose questions are answered together, and together with no others."""

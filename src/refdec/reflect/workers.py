@@ -147,8 +147,10 @@ class Threads:
         return id(model) in self._running
 
     def begin(self, batch: Batch) -> None:
-        pool = self._pools.setdefault(id(batch.model), ThreadPoolExecutor(1))
-        self._running[id(batch.model)] = (pool.submit(deque, batch.run(), 0), batch)
+        model = id(batch.model)
+        if model not in self._pools:
+            self._pools[model] = ThreadPoolExecutor(1)
+        self._running[model] = (self._pools[model].submit(deque, batch.run(), 0), batch)
 
     def finished(self, may_wait: bool) -> list[Batch]:
         if may_wait and self._running:
