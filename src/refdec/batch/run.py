@@ -24,7 +24,7 @@ from refdec.errors import InputError
 from refdec.files import formats
 from refdec.files.lock import locked
 from refdec.files.row import Column
-from refdec.files.whole import check_writable, replace_synced, write_whole
+from refdec.files.whole import check_writable, replace_synced, write_whole, writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,10 @@ class Run:
         texts = hashlib.sha256()
         rows = failed = 0
         done = parts.done
-        try:
-            with formats.writer(whole, output.format, job.table(carried), **writing(job, output.formulas)) as writer:
+        with writing(output.path):
+            with formats.writer(
+                whole, output.format, job.table(carried), **cell_options(job, output.formulas)
+            ) as writer:
                 for row in table.rows():
                     item, entry = job.item(row), done.entry(row.number)
                     if entry is None or entry["input"] != item.digest:
@@ -117,8 +119,6 @@ class Run:
             }
             write_whole(output.manifest, parts.manifest.text())
             replace_synced(whole, output.path)
-        except OSError as error:
-            raise InputError(f"{output.path} cannot be written ({error.strerror or error}).") from error
         parts.close()
         discard(parts.home)
         return Summary(rows, failed, writer.guarded)
@@ -138,7 +138,7 @@ def keep(
     return retries
 
 
-def writing(job: Job, formulas: bool) -> dict[str, Any]:
+def cell_options(job: Job, formulas: bool) -> dict[str, Any]:
     """How the cells of a job are written: new ones are made safe, and a text file has the best one only."""
     added = [column.name for column in job.table(())]
     return {"guard": () if formulas else added, "best": job.prefix + job.kind.best}

@@ -18,7 +18,7 @@ from refdec.batch.input_table import InputTable
 from refdec.batch.item import Outcome
 from refdec.batch.job import BEST, Job, Models
 from refdec.batch.parts import Done, Parts
-from refdec.batch.run import Output, Run, Summary, keep, writing
+from refdec.batch.run import Output, Run, Summary, cell_options, keep
 from refdec.batch.todo import Todo
 from refdec.batch.worker import Worker
 from refdec.cli.inputs import STANDARD
@@ -131,7 +131,7 @@ def to_standard_output(kind: Kind, known: Fingerprint | None, input: str, option
     job = _job(kind, known, columns, options, choose_device(options["device"]).type)
     retries = 0
     with formats.writer(
-        sys.stdout.buffer, written_as, job.table(columns), **writing(job, options["formulas"])
+        sys.stdout.buffer, written_as, job.table(columns), **cell_options(job, options["formulas"])
     ) as writer:
         bar.begin("loading the models")
         worker = Worker(job)
