@@ -137,7 +137,7 @@ def test_generation_alone_writes_outputs_and_no_report(run: Run, data: Path, tmp
         (("quora", "--no-generate", "--no-report"), "nothing to do"),
         (("twitter", "--system", "source", "--metric", "sari"), "docs/data.md"),
         (("stsb", "--system", "source"), "gives no scores"),
-        (("anlg", "--system", "source"), "says nothing"),
+        (("anlg", "--system", "source", "--metric", "words"), "says nothing"),
         (("quora", "--no-generate", "--system", "rd:fast", "--metric", "sari"), "generate them first"),
     ],
 )

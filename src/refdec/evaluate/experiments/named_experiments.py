@@ -50,7 +50,9 @@ def experiment(name: str) -> Experiment:
 
 
 def check(bench: Bench, names: Sequence[str]) -> None:
-    """Refuse experiments whose reports could not be computed here, before anything is generated."""
+    """Refuse unknown systems, missing data and reports that could not be computed, before anything is generated."""
+    for name in names:
+        experiment(name).needs(bench)
     check_experiments(bench, map(experiment, names))
 
 
