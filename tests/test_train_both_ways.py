@@ -16,8 +16,10 @@ from tokenizers import Tokenizer
 from torch.nn import functional
 from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
+from refdec import Reflector, load_pair
 from refdec.errors import InputError, ModelError
 from refdec.lm.direction import Direction
+from refdec.lm.pair import loss
 from refdec.lm.tokens import Tokens
 from refdec.train import gguf, loop, rewordings
 from refdec.train.corpus import Corpus
@@ -29,7 +31,7 @@ from refdec.train.recipe import Budget, Recipe
 from refdec.train.rewordings import ModelJudge, Rewordings, Rewriter, make_rewordings, may_say_the_same
 from refdec.train.tokenizer import load_tokenizer, unused_mark
 from refdec.train.windows import Mark, MixedWindows, StreamWindows, forward_rows, windows_of
-from tests.conftest import Run, our_engine, refusal
+from tests.conftest import TINY, Run, our_engine, refusal
 from tests.small_pair import SENTENCES, small_texts
 from tests.test_train_partner import save_forward, tokenizer_of
 
@@ -131,15 +133,15 @@ def test_the_divergence_and_its_gradients_are_those_of_a_plain_computation(
     for number, one in enumerate((model, parent)):
         one.initialise(torch.Generator().manual_seed(number))
     ids = torch.randint(50, (3, 9), generator=torch.Generator().manual_seed(2))
-    loss = model.divergence(ids, parent(ids).detach(), parent.head.detach())
-    loss.backward()  # type: ignore[no-untyped-call]
+    apart = model.divergence(ids, parent(ids).detach(), parent.head.detach())
+    apart.backward()  # type: ignore[no-untyped-call]
     fast = {name: weight.grad.clone() for name, weight in model.named_parameters() if weight.grad is not None}
     model.zero_grad()
     scores, wanted = (one.logits(ids).log_softmax(-1).flatten(0, 1) for one in (model, parent))
     plain = functional.kl_div(scores, wanted.detach(), reduction="batchmean", log_target=True)
     plain.backward()  # type: ignore[no-untyped-call]
-    assert float(loss) == pytest.approx(float(plain), rel=1e-5)
-    assert float(loss) > 0.001
+    assert float(apart) == pytest.approx(float(plain), rel=1e-5)
+    assert float(apart) > 0.001
     for name, weight in model.named_parameters():
         assert weight.grad is not None
         torch.testing.assert_close(fast[name], weight.grad, rtol=1e-4, atol=1e-6)
@@ -210,7 +212,7 @@ def test_a_compiled_program_keeps_the_same(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_forward_model_learns_to_read_backward_and_stays_what_it_was(command: Run, corpus: str) -> None:
-    options = ("--both-ways", "--from", "parent", "--tokens=150000", *QUICKLY)
+    options = ("--both-ways", "--from", "parent", "--tokens=50000", *QUICKLY)
     code, out, err = command("train", corpus, "-o", "pair", "--bfloat16", "--keep-forward=20", *options)
     assert code == 0, err
     kept = figures(out)
@@ -222,7 +224,7 @@ def test_a_forward_model_learns_to_read_backward_and_stays_what_it_was(command: 
     for told in (
         "# pair: one language model that reads forward and backward\n",
         "id 0 before every document that is read forward, 2 before one that is read backward",
-        "| both ways training | 150,528 tokens seen",
+        "| both ways training | 50,176 tokens seen",
         "75% of the windows backward, 25% forward, these by divergence from the model it began from, weight 20",
         "| begun from | parent; its licence",
         "- forward: ",
@@ -242,8 +244,15 @@ def test_a_forward_model_learns_to_read_backward_and_stays_what_it_was(command: 
     shape, weights = load_initial("pair")
     ours = Llama(shape)
     ours.load_state_dict(weights)
-    ids = torch.tensor([[2, *AutoTokenizer.from_pretrained("pair")(small_texts(1)[0])["input_ids"]]])
+    text = AutoTokenizer.from_pretrained("pair")(small_texts(1)[0])["input_ids"]
+    ids = torch.tensor([[2, *text[::-1]]])
     torch.testing.assert_close(ours.logits(ids), theirs(ids).logits, rtol=1e-4, atol=1e-4)
+    pair = load_pair("pair", device="cpu", precision="float32")
+    assert (pair.forward.start, pair.backward.start) == (0, 2)
+    assert loss(pair.backward, text[::-1]) == pytest.approx(
+        float(ours.loss(ids[:, :-1], ids[:, 1:]).detach()), rel=1e-4
+    )
+    assert Reflector(pair).paraphrase(small_texts(1)[0], **TINY).contexts
 
     code, out, err = command("train", corpus, "-o", "free", *options)
     assert code == 0, err

@@ -121,9 +121,10 @@ def _both_ways(options: dict[str, Any]) -> BothWays | None:
     named, begin_from = given(BothWays, options), options["begin_from"]
     is_asked_for = options["both_ways"]
     if not is_asked_for and begin_from and options["partner_of"] is None and (begin_from / "config.json").is_file():
-        from refdec.train.export import initial_shape
+        from refdec.lm.engine import reads_both_ways
+        from refdec.lm.model_files import read_json
 
-        is_asked_for = initial_shape(begin_from).backward_start is not None
+        is_asked_for = reads_both_ways(read_json(begin_from / "config.json"))
     if is_asked_for:
         return BothWays(**(TURNED if begin_from else {}) | named)
     for name in named:

@@ -23,7 +23,7 @@ from torch import Tensor
 from refdec.errors import InputError, ModelError
 from refdec.files.whole import whole_directory, writing
 from refdec.lm.direction import Direction
-from refdec.lm.engine import start_token
+from refdec.lm.engine import reads_both_ways, start_token
 from refdec.lm.linear import Stored, quantise
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, read_llama, refuse_unsafe
@@ -167,9 +167,8 @@ def tokens_of(model: str | Path) -> Tokens:
 def backward_start(tokens: Tokens, model: str | Path | None) -> int:
     """The id before a document that is read backward: what the model's config.json says, or an unused mark."""
     config = {} if model is None else read_json(locate(model) / "config.json")
-    declared = config.get("backward_start_id")
-    if isinstance(declared, int):
-        return declared
+    if reads_both_ways(config):
+        return start_token(config, Direction.BACKWARD)
     used: set[Any] = {tokens.start}
     for name in ("bos", "eos", "pad", "unk"):
         value = config.get(f"{name}_token_id")

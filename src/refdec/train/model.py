@@ -2,7 +2,7 @@
 
 Names of weights and results are those of `LlamaForCausalLM` in `transformers`. torch.compile takes it whole; under
 torch.autocast all but norms, rotations and the softmax is in the lower precision, the residual stream too; weights
-keep theirs. Ids are in reading order. Knows nothing of text, files, optimisers or directions.
+keep theirs. Ids are in reading order. Knows nothing of text, files or optimisers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from refdec.errors import SettingsError
-from refdec.lm.engine import start_token
+from refdec.lm.direction import Direction
+from refdec.lm.engine import reads_both_ways, start_name, start_token
 from refdec.lm.llama_shape import LlamaShape
 
 SPREAD = 0.02
@@ -72,8 +73,8 @@ class Shape:
         if shape is None:
             return None
         sizes = {item.name: getattr(shape, item.name) for item in fields(cls) if hasattr(shape, item.name)}
-        start = config.get("forward_start_id", start_token(config))
-        return cls(**sizes, positions=shape.window, start=start, backward_start=config.get("backward_start_id"))
+        backward_start = start_token(config, Direction.BACKWARD) if reads_both_ways(config) else None
+        return cls(**sizes, positions=shape.window, start=start_token(config), backward_start=backward_start)
 
     def config(self) -> dict[str, Any]:
         """The contents of a config.json."""
@@ -98,7 +99,8 @@ class Shape:
         if self.heads * self.head_size != self.width:
             sizes["head_dim"] = self.head_size
         if self.backward_start is not None:
-            sizes |= {"forward_start_id": self.start, "backward_start_id": self.backward_start}
+            starts = zip(Direction, (self.start, self.backward_start), strict=True)
+            sizes |= {start_name(direction): start for direction, start in starts}
         return sizes
 
     @property

@@ -21,7 +21,7 @@ from refdec.errors import InputError, RefdecError
 from refdec.files.lock import locked
 from refdec.files.whole import write_whole
 from refdec.lm.direction import Direction
-from refdec.lm.engine import load_lm
+from refdec.lm.engine import choose_precision, load_lms
 from refdec.lm.model_files import locate, verify_checksums
 from refdec.lm.tokens import Tokens
 from refdec.train import gguf
@@ -248,7 +248,8 @@ def _reword(plan: Plan, wanted: int, tokens: Tokens, device: torch.device, watch
     """Let the model that training begins from reword sentences of the text."""
     watcher.stage("rewording sentences")
     parent = next(iter(plan.beginnings.values()))
-    model = load_lm(locate(parent), Direction.FORWARD, device, "bfloat16" if device.type == "cuda" else "float32")
+    home = locate(parent)
+    (model,) = load_lms(home, (Direction.FORWARD,), device, choose_precision([home], device, None))
     rewriter = Rewriter(model, tokens, plan.recipe.seed)
 
     def step(made: Rewordings) -> None:
