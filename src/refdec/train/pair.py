@@ -114,16 +114,17 @@ class Plan:
     @property
     def tokenizer_name(self) -> str:
         """The name of the model that the tokenizer comes from; empty where it is learned."""
-        given = self.tokenizer or self.begin_from
-        return self.partner_name or ("" if given is None else given.name)
+        return self.partner_name or _short(self.tokenizer) or self.parent_name
 
     @property
     def partner_name(self) -> str:
-        """The name of the forward model of a partner, without its path; empty for a pair."""
-        if self.partner_of is None:
-            return ""
-        place = Path(self.partner_of).expanduser()
-        return place.absolute().name if place.is_dir() else self.partner_of
+        """The name of the forward model of a partner; empty for a pair."""
+        return _short(self.partner_of)
+
+    @property
+    def parent_name(self) -> str:
+        """The name of what training begins from; empty where that is nothing."""
+        return _short(self.begin_from)
 
 
 @dataclass(frozen=True)
@@ -193,7 +194,7 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
         before: dict[Direction, float] = {}
         if plan.begin_from is not None:
             before = {way: token_files.bits(held_out_loss(trainer, token_files, way)) for way in run}
-        trainer.run(plan.budget, watch, tell, advise=run is plan.runs[0])  # advice holds for the whole run
+        trainer.run(plan.budget, watch, tell, advise=run == plan.runs[0])  # advice holds for the whole run
         watcher.stage(f"{name}: measuring")
         trained = weights[run[0]] = trainer.weights()
         for way in run:
@@ -212,7 +213,7 @@ def _make(plan: Plan, processes: Processes, watcher: Watcher) -> Made:
         watcher.stage("writing the files")
         text = card(
             plan.folder.name, shape, recipe, token_files, results,
-            tokenizer=plan.tokenizer_name, begun_from="" if plan.begin_from is None else plan.begin_from.name,
+            tokenizer=plan.tokenizer_name, begun_from=plan.parent_name,
             partner_of=plan.partner_name, both_ways=plan.both_ways, rewordings=rewordings, int8=plan.int8,
             device=processes.device,
         )  # fmt: skip
@@ -333,7 +334,7 @@ def _refuse_another(plan: Plan, tokens: Tokens | None) -> None:
     settings = dict(plan.recipe.items()) | {
         "partner_of": plan.partner_of,
         "from": plan.begin_from and str(plan.begin_from),
-        **({} if plan.both_ways is None else dict(plan.both_ways.items())),
+        **{name: getattr(plan.both_ways, name, None) for name in BothWays.names()},
         "tokenizer": tokens and f"{tokens.fingerprint} with {tokens.start} before a document",
         "text": plan.corpus.digest,
     }
@@ -410,6 +411,12 @@ def _windows(
 
 def _rewordings(plan: Plan) -> Path:
     return plan.work / "rewordings.json"
+
+
+def _short(model: str | Path | None) -> str:
+    """The name of a model, without its path: a file or a directory, or a hub id."""
+    place = Path(model or "").expanduser()
+    return "" if model is None else place.absolute().name if place.exists() else str(model)
 
 
 def _name(run: Run) -> str:
