@@ -136,7 +136,7 @@ class Objective:
         return -(centred @ centred.transpose(-1, -2)).double().sum(1)
 
     def _sampled(self, probabilities: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Some tokens of each problem, (problems, k), and the probabilities with which they stand for all at each place.
+        """Some tokens of each problem, (problems, k), and the probabilities that let them stand for all in each place.
 
         This is priority sampling (Duffield, Lund and Thorup, 2007): the tokens of the greatest priority, mass over lot,
         are taken, and each counts with its mass or with the priority of the first one left out, whichever is greater.
