@@ -432,15 +432,15 @@ def test_a_model_judges_by_the_words_it_does_not_find_again(models: Path) -> Non
     assert judge([("a", "b"), ("c", "d")]) == [True, False]
 
 
-def test_a_gguf_file_is_a_beginning(tmp_path: Path, models: Path) -> None:
+def test_a_gguf_file_is_a_beginning(command: Run, corpus: str, tmp_path: Path, models: Path) -> None:
     written = pytest.importorskip("gguf")
     pytest.importorskip("accelerate")
     tokenizer = Tokenizer.from_file(str(models / "tokenizer.json"))
     parent = LlamaForCausalLM.from_pretrained(models)
     file = tmp_path / "model.gguf"
     write_gguf(written, file, parent, tokenizer)
-    gguf.unpack(file, tmp_path / "parent")
-    shape, weights = load_initial(tmp_path / "parent")
+    gguf.unpack(file, tmp_path / "unpacked")
+    shape, weights = load_initial(tmp_path / "unpacked")
     config = Shape.of(gguf.read_config(file))
     assert config is not None
     assert (config.layers, config.kv_heads, config.start, config.tied) == (2, 2, 0, False)
@@ -448,8 +448,13 @@ def test_a_gguf_file_is_a_beginning(tmp_path: Path, models: Path) -> None:
     ours.load_state_dict(weights)
     ids = torch.tensor([[0, *tokenizer.encode(small_texts(1)[0]).ids]])
     torch.testing.assert_close(ours.logits(ids), parent(ids).logits, rtol=1e-4, atol=1e-4)
-    again = load_tokenizer(tmp_path / "parent")
+    again = load_tokenizer(tmp_path / "unpacked")
     assert again.encode(small_texts(1)[0]).ids == ids[0, 1:].tolist()
+    options = ("--both-ways", "--from", file.name, "--keep-forward=6", "--tokens=2048", *QUICKLY)
+    code, _, err = command("train", corpus, "-o", "pair", *options)
+    assert code == 0, err
+    assert "| begun from | model.gguf; its licence" in Path("pair/README.md").read_text()
+    assert load_pair("pair", device="cpu").backward.start == 2
     file.write_bytes(b"GGUF" + bytes(50))
     with pytest.raises(ModelError, match=r"model\.gguf cannot be read as GGUF"):
         gguf.unpack(file, tmp_path / "other")
