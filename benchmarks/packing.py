@@ -105,7 +105,7 @@ def losses(shape: LlamaShape, stored: Mapping[str, Stored], texts: Texts, precis
     measured = {}
     for direction, windows in texts.held_out.items():
         model = LlamaLM(shape, stored, direction, int(windows[0, 0]), torch.device("cpu"), precision)
-        parts = [-model.score(model.read([[]] * len(part)), part[:, 1:]) for part in windows.split(ROWS)]
+        parts = [-model.score(model.read([[]] * len(part)), part[:, 1:]) for part in torch.split(windows, ROWS)]
         measured[direction] = torch.cat(parts).double().mean(-1)
     return measured
 
@@ -135,7 +135,8 @@ def in_groups(weight: Tensor, bits: int) -> Tensor:
     """The nearest values with one scale per group of weights, the usual format of a few bits."""
     groups = weight.view(-1, GROUP)
     scale = groups.abs().amax(-1, keepdim=True).clamp(min=1e-20) / (2 ** (bits - 1) - 1)
-    return ((groups / scale).round() * scale).view(weight.shape)
+    nearest: Tensor = (groups / scale).round() * scale
+    return nearest.view_as(weight)
 
 
 @dataclass(frozen=True)

@@ -110,13 +110,14 @@ DAMAGES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {
     "changed": ("", lambda stream: torch.cat([stream[:60], stream[60:61] ^ 255, stream[61:]]), "damaged"),
     "empty": ("", lambda stream: stream[:0].clone(), "not a packed matrix"),
     "of floats": ("", lambda stream: stream.float(), "not a packed matrix"),
+    "a number": ("", lambda _: torch.tensor(7, dtype=torch.uint8), "not a packed matrix"),
     "too long": (".shape", _shaped(64, 31), "64 rows of 31 values"),
     "too short": (".shape", _shaped(64, 33), "64 rows of 33 values"),
     "without end": (".shape", _shaped(1 << 40, 1 << 40), "not a packed matrix"),
     "negative": (".shape", _shaped(-64, -32), "not a packed matrix"),
     "of three sizes": (".shape", _shaped(64, 8, 4), "not a packed matrix"),
-    "of another shape": (".shape", _shaped(32, 64), "has 32 rows"),
-    "with few scales": (".scale", lambda scale: scale[:9].clone(), "has 64 rows"),
+    "of another shape": (".shape", _shaped(32, 64), r"shape \(32, 64\), and its scales \(64,\)"),
+    "with few scales": (".scale", lambda scale: scale[:9].clone(), r"shape \(64, 32\), and its scales \(9,\)"),
 }
 
 

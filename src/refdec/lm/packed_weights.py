@@ -71,24 +71,25 @@ def unpack(tensors: Mapping[str, torch.Tensor]) -> dict[str, Stored]:
     beside = {name + ending for name in tensors for ending in (SCALE, SHAPE)}
     matrices = {name: tensor for name, tensor in tensors.items() if name not in beside}
     packed = [name for name in matrices if name + SHAPE in tensors]
-    packed.sort(key=lambda name: -len(tensors[name]))  # the longest first, so that no thread is left alone with it
+    packed.sort(key=lambda name: -tensors[name].numel())  # the longest first, so that no thread is left alone with it
     with ThreadPoolExecutor() as pool:  # zlib lets other threads run
         inflated = pool.map(lambda name: _inflate(name, tensors[name], tensors[name + SHAPE]), packed)
         matrices |= dict(zip(packed, inflated, strict=True))
     for name, matrix in matrices.items():
-        if name + SCALE in tensors and tensors[name + SCALE].shape != matrix.shape[:1]:
-            raise ValueError(f"{name} has {len(matrix)} rows, and the shape of its scales is another")
+        scale = tensors.get(name + SCALE)
+        if scale is not None and (matrix.ndim != 2 or scale.shape != matrix.shape[:1]):
+            raise ValueError(f"{name} has the shape {tuple(matrix.shape)}, and its scales {tuple(scale.shape)}")
     return {name: Stored(matrix, tensors.get(name + SCALE)) for name, matrix in matrices.items()}
 
 
 def _inflate(name: str, stream: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
     rows, columns = shape.tolist() if shape.shape == (2,) and shape.dtype == torch.int64 else (0, 0)
-    most = 8 * len(stream)  # a Huffman code has at least one bit
+    most = 8 * stream.numel()  # a Huffman code has at least one bit
     if stream.dtype != torch.uint8 or stream.ndim != 1 or rows < 1 or not 1 <= columns <= most // rows:
         raise ValueError(f"{name} is not a packed matrix of {rows} rows and {columns} columns")
     coder = zlib.decompressobj()
     try:
-        content = coder.decompress(stream.numpy(), rows * columns + 1)  # no more, however much the stream would give
+        content = coder.decompress(stream.numpy().tobytes(), rows * columns + 1)  # no more, whatever the stream holds
     except zlib.error as error:
         raise ValueError(f"the packed values of {name} are damaged") from error
     if len(content) != rows * columns or not coder.eof:

@@ -24,7 +24,7 @@ LARGEST = 63
 DAMPING = 0.003
 """Share of the mean that is added to the diagonal of a sensitivity: what was measured on some text is not certain."""
 
-LEAST_SHARE = 1 / 32
+LEAST_SHARE = 1 / 8
 """No row counts less than this part of the mean: text that was not measured may use it."""
 
 BLOCK = 64  # columns that are rounded before the rest of the matrix is updated
@@ -82,7 +82,8 @@ def measure_sensitivity(
     def watch(add: str, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         output.register_hook(partial(getattr(sums[module], add), inputs[0].detach()))  # type: ignore[no-untyped-call]
 
-    hooks, names = [], {}
+    names: dict[nn.Module, str] = {}
+    hooks = []
     for name, module in model.named_modules():
         if isinstance(module, nn.Linear | nn.Embedding):
             names[module], sums[module] = f"{name}.weight", _Sums(*module.weight.shape)
@@ -135,14 +136,13 @@ def relative_steps(sensitivity: Sensitivity, compensation: Compensation) -> Tens
 
 def round_plainly(weight: Tensor, steps: Tensor) -> Stored:
     """The nearest values; a row whose values would be too large gets a larger step."""
-    steps = torch.maximum(steps, weight.abs().amax(-1) / LARGEST).clamp(min=1e-20)
+    steps = _large_enough(weight, steps)
     return Stored((weight / steps[:, None]).round_().to(torch.int8), steps)
 
 
 def round_compensated(weight: Tensor, steps: Tensor, compensation: Compensation) -> Stored:
     """Rounds column by column; what each error costs is made up for in the columns that are still to come."""
-    steps = round_plainly(weight, steps).scale
-    assert steps is not None
+    steps = _large_enough(weight, steps)
     left = (weight / steps[:, None]).t()[compensation.order].contiguous()  # in units of a step
     values, spread = torch.empty_like(left), compensation.spread
     for begin in range(0, len(left), BLOCK):
@@ -156,3 +156,7 @@ def round_compensated(weight: Tensor, steps: Tensor, compensation: Compensation)
     restored = torch.empty_like(values)
     restored[compensation.order] = values
     return Stored(restored.t().contiguous().to(torch.int8), steps)
+
+
+def _large_enough(weight: Tensor, steps: Tensor) -> Tensor:
+    return torch.maximum(steps, weight.abs().amax(-1) / LARGEST).clamp(min=1e-20)
