@@ -32,7 +32,9 @@ from refdec import PRESETS, Pair, Reflector, load_pair
 from refdec.cli.main import main
 from refdec.lm.direction import Direction
 from refdec.lm.linear import Stored
-from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.llama import LlamaLM
+from refdec.lm.llama_shape import LlamaShape
+from refdec.lm.network import TorchNetwork
 from refdec.lm.pair import EMBEDDED, load_tokenizer
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
@@ -149,7 +151,7 @@ def our_engine(model: LlamaForCausalLM, direction: Direction, start: int = 0, pr
     shape = LlamaShape.of(model.config.to_dict())
     assert shape is not None
     stored = {name: Stored(tensor) for name, tensor in model.state_dict().items()}
-    return LlamaLM(shape, stored, direction, start, torch.device("cpu"), precision)
+    return LlamaLM(TorchNetwork(shape, stored, torch.device("cpu"), precision), direction, start)
 
 
 on_both_engines = pytest.mark.parametrize("untrained", ["our engine", "transformers"], indirect=True)

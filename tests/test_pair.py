@@ -22,7 +22,8 @@ from refdec import Direction, ModelError, Pair, load_pair
 from refdec.errors import OutOfMemory
 from refdec.lm import pair as pair_module
 from refdec.lm.device import choose_device
-from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.llama import LlamaLM
+from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.logprobs import next_logprobs
 from refdec.lm.model_files import load_model, verify_checksums
 from refdec.lm.pair import EMBEDDED, PROBE, loss
@@ -48,11 +49,12 @@ def declare(directory: Path, direction: str | None) -> None:
     path.write_text(json.dumps({**config, "direction": direction}))
 
 
-def small_llama(directory: Path) -> Path:
-    """An untrained model saved the ordinary way, in floating point."""
+def small_llama(directory: Path, **more: int) -> Path:
+    """An untrained model saved the ordinary way, in floating point, with further entries in its config.json."""
     config = LlamaConfig(
-        vocab_size=16384, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1, bos_token_id=0
-    )
+        vocab_size=16384, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
+        bos_token_id=0, **more,
+    )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(directory)
     shutil.copy(EMBEDDED / "tokenizer.json", directory)
     return directory
@@ -80,6 +82,33 @@ def test_two_separate_directories_make_a_pair(tmp_path: Path, pair: Pair) -> Non
     assert other.tokens.fingerprint == pair.tokens.fingerprint
     reading = [next_logprobs(model, model.read([[5, 6, 7]])) for model in (other.forward, pair.forward)]
     assert torch.equal(*reading)
+
+
+def test_one_model_that_reads_both_ways_is_loaded_once(tmp_path: Path) -> None:
+    directory = small_llama(tmp_path / "model", forward_start_id=0, backward_start_id=3)
+    pair = load_pair(directory, device="cpu")
+    assert isinstance(pair.forward, LlamaLM)
+    assert isinstance(pair.backward, LlamaLM)
+    assert pair.forward.network is pair.backward.network
+    assert (pair.forward.start, pair.backward.start) == (0, 3)
+    assert {0, 3} <= pair.unspoken
+    alone = load_pair(directory, directory, device="cpu")
+    for model, other in ((pair.forward, alone.forward), (pair.backward, alone.backward)):
+        assert torch.equal(*(next_logprobs(lm, lm.read([[5, 6, 7]])) for lm in (model, other)))
+    ids = torch.tensor([[3, 7, 6, 5]])  # what stands before a document that is read backward, and then its ids
+    with torch.inference_mode():
+        expected = load_model(directory, CPU)(ids).logits[0, -1].log_softmax(-1)
+    reading = pair.backward.read([[7, 6, 5]])
+    assert torch.allclose(next_logprobs(pair.backward, reading)[0], expected, rtol=0, atol=0.02 * expected.abs().max())
+
+
+def test_a_model_of_another_layout_can_read_both_ways_too(tmp_path: Path) -> None:
+    config = GPT2Config(vocab_size=16384, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0)
+    config.update({"forward_start_id": 0, "backward_start_id": 3})
+    GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    shutil.copy(EMBEDDED / "tokenizer.json", tmp_path)
+    pair = load_pair(tmp_path, device="cpu")
+    assert (pair.forward.start, pair.backward.start) == (0, 3)
 
 
 @pytest.mark.parametrize("direction", Direction)
@@ -306,7 +335,7 @@ def _make_a_handle() -> None:
 
 
 @pytest.mark.parametrize("failing", [lambda: _allocate("2.00 GiB"), _finish_a_capture, _make_a_handle])
-@pytest.mark.parametrize("place", ["load_lm", "check_direction"])
+@pytest.mark.parametrize("place", ["load_lms", "check_direction"])
 def test_a_pair_that_does_not_fit_is_refused_in_one_message(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str, failing: Callable[[], None]
 ) -> None:
@@ -326,7 +355,7 @@ def test_other_failures_of_a_device_are_not_taken_for_full_memory(
         raise RuntimeError("CUDA error: an illegal memory access was encountered")
 
     directory = small_llama(tmp_path / "model")
-    monkeypatch.setattr(pair_module, "load_lm", fail)
+    monkeypatch.setattr(pair_module, "load_lms", fail)
     with pytest.raises(RuntimeError, match="illegal memory access"):
         load_pair(directory, directory, device="cpu")
 

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from refdec import Direction, load_pair
-from refdec.lm import llama, plain
+from refdec import load_pair
+from refdec.lm import llama, network, plain
 from refdec.lm.cost import Work
 from refdec.lm.logprobs import next_logprobs
 from refdec.lm.protocol import LanguageModel
@@ -54,13 +54,14 @@ def test_continuations_are_scored_as_without_a_cache(tiny: Tiny, name: str, leng
 
 def test_graphs_are_captured_of_kernels_only(small_pair: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain operations read lengths as they run, and a graph would keep those of its capture."""
-    captured: list[LanguageModel] = []
+    captured: list[network.Network] = []
     monkeypatch.setattr(llama, "Graphs", captured.append)
     load_pair(small_pair, device="cpu")
     assert not captured
-    monkeypatch.setattr(llama, "operations", lambda _: SimpleNamespace(**vars(plain)))
-    load_pair(small_pair, device="cpu")
-    assert [model.direction for model in captured] == list(Direction)
+    monkeypatch.setattr(network, "operations", lambda _: SimpleNamespace(**vars(plain)))
+    pair = load_pair(small_pair, device="cpu")
+    models = (pair.forward, pair.backward)
+    assert captured == [model.network for model in models if isinstance(model, llama.LlamaLM)]
 
 
 @pytest.mark.parametrize("name", PREFIXES)

@@ -14,8 +14,10 @@ import torch
 
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
-from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.llama import LlamaLM
+from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import load_model, read_json, read_llama
+from refdec.lm.network import TorchNetwork
 from refdec.lm.protocol import LanguageModel
 
 PRECISIONS = ("float32", "bfloat16", "int8")
@@ -36,8 +38,10 @@ def choose_precision(directories: Sequence[Path], device: torch.device, wanted: 
     return wanted
 
 
-def load_lm(directory: Path, direction: Direction, device: torch.device, precision: str) -> LanguageModel:
-    """Load the model in a directory, which reads in this direction."""
+def load_lms(
+    directory: Path, directions: Sequence[Direction], device: torch.device, precision: str
+) -> list[LanguageModel]:
+    """A model for each of these directions, all with the weights in one directory, which are loaded once."""
     config = read_json(directory / "config.json")
     shape = LlamaShape.of(config)
     stored = None if shape is None else read_llama(directory)
@@ -45,19 +49,31 @@ def load_lm(directory: Path, direction: Direction, device: torch.device, precisi
         from refdec.lm.transformers_lm import TransformersLM
 
         model = load_model(directory, device, torch.bfloat16 if precision == "bfloat16" else torch.float32)
-        return TransformersLM(model, direction, start_token(model.config.get_text_config().to_dict()))
+        config = model.config.get_text_config().to_dict()
+        return [TransformersLM(model, direction, start_token(config, direction)) for direction in directions]
     lacking = shape.lacking({name: tuple(matrix.values.shape) for name, matrix in stored.items()})
     if lacking:
         raise ModelError(
             f"The weights in {directory} cannot be read ({len(lacking)} tensors are missing or of another shape, "
             f"{lacking[0]} for one). Fetch or export them again."
         )
-    return LlamaLM(shape, stored, direction, start_token(config), device, precision)
+    network = TorchNetwork(shape, stored, device, precision)
+    return [LlamaLM(network, direction, start_token(config, direction)) for direction in directions]
 
 
-def start_token(config: Mapping[str, Any]) -> int:
-    """The id before the first token of a document, as config.json names it."""
-    for name in ("bos_token_id", "eos_token_id"):
+def reads_both_ways(config: Mapping[str, Any]) -> bool:
+    """Whether config.json names an id to start with for each direction: then the model reads both ways."""
+    return all(isinstance(config.get(start_name(direction)), int) for direction in Direction)
+
+
+def start_name(direction: Direction) -> str:
+    """The entry of config.json that names the id before a document which is read in this direction."""
+    return f"{direction.value}_start_id"
+
+
+def start_token(config: Mapping[str, Any], direction: Direction = Direction.FORWARD) -> int:
+    """The id before the first token of a document that is read in this direction, as config.json names it."""
+    for name in (start_name(direction), "bos_token_id", "eos_token_id"):
         value = config.get(name)
         if isinstance(value, list) and value:
             value = value[0]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from refdec.lm.cost import Work
-from refdec.lm.prefix_cache import Prefix, SharedRows, Tail
+from refdec.lm.network import TorchNetwork
+from refdec.lm.prefix_cache import Prefix, Prefixes, SharedRows, Tail
 
 if TYPE_CHECKING:
     from refdec.lm.llama import LlamaLM
@@ -45,38 +46,40 @@ def _up(count: int) -> int:
 class Graphs:
     """The graphs of a model, each captured when first needed."""
 
-    def __init__(self, model: LlamaLM) -> None:
-        self.model = model
-        self._arena = torch.empty(0, dtype=model.dtype, device=model.device)
+    def __init__(self, network: TorchNetwork) -> None:
+        self._network = network
+        self._arena = torch.empty(0, dtype=network.dtype, device=network.device)
         self._steps: dict[_Size, _GraphStep] = {}
-        self._stream = torch.cuda.Stream(model.device)  # type: ignore[no-untyped-call]
+        self._stream = torch.cuda.Stream(network.device)  # type: ignore[no-untyped-call]
         self._pool = torch.cuda.graph_pool_handle()
 
     def step(self, rows: int, prefixes: int, places: int, steps: int) -> _GraphStep:
         size = _Size.around(rows, prefixes, places, steps)
         if size not in self._steps:
-            shape = self.model.shape
+            shape = self._network.shape
             each = 2 * shape.layers * shape.kv_heads * shape.head_size
             needed = each * (size.prefixes * size.places + size.rows * size.steps)
             if needed > len(self._arena):
                 self.clear()  # free the old arena before the larger one is allocated
-                self._arena = torch.zeros(needed, dtype=self.model.dtype, device=self.model.device)
-            self._steps[size] = _GraphStep(self.model, size, self._arena, self._stream, self._pool)
+                self._arena = torch.zeros(needed, dtype=self._network.dtype, device=self._network.device)
+            self._steps[size] = _GraphStep(self._network, size, self._arena, self._stream, self._pool)
         return self._steps[size]
 
     def clear(self) -> None:
         """Free all memory; graphs are captured again when needed."""
         self._steps.clear()
-        self._arena = torch.empty(0, dtype=self.model.dtype, device=self.model.device)
+        self._arena = torch.empty(0, dtype=self._network.dtype, device=self._network.device)
         self._pool = torch.cuda.graph_pool_handle()  # the previous pool ended with its graphs
 
 
 class _GraphStep:
     """One captured step: tokens in, features out; keys and values stay where they are."""
 
-    def __init__(self, model: LlamaLM, size: _Size, arena: torch.Tensor, stream: torch.cuda.Stream, pool: Any) -> None:
-        shape, device = model.shape, model.device
-        self._model = model
+    def __init__(
+        self, network: TorchNetwork, size: _Size, arena: torch.Tensor, stream: torch.cuda.Stream, pool: Any
+    ) -> None:
+        shape, device = network.shape, network.device
+        self._network = network
         whole = (2, shape.layers, size.prefixes, shape.kv_heads, size.places, shape.head_size)
         tails = (2, shape.layers, size.rows, shape.kv_heads, size.steps, shape.head_size)
         border = torch.Size(whole).numel()
@@ -102,17 +105,17 @@ class _GraphStep:
         self._place.zero_()
 
     def _body(self) -> torch.Tensor:
-        model = self._model
+        network = self._network
 
         def attention(number: int, qkv: torch.Tensor) -> torch.Tensor:
             tail = (self._tail_keys[number], self._tail_values[number])
-            model.rotate(qkv, self.positions, tail=tail, place=self._place)
-            queries, _, _ = model.split(qkv, len(self.tokens))
+            network.rotate(qkv, self.positions, tail=tail, place=self._place)
+            queries, _, _ = network.split(qkv, len(self.tokens))
             prefix = Prefix(self.prefix_keys[number], self.prefix_values[number], self._rows)
-            return model.attend(queries, prefix, Tail(*tail, self._filled))
+            return network.attend(queries, prefix, Tail(*tail, self._filled))
 
-        features = model.run(self.tokens[:, None], attention)
-        self.positions.add_(1).clamp_(max=model.shape.window - 1)  # rows that have ended go on with the others
+        features = network.run_layers(self.tokens[:, None], attention)
+        self.positions.add_(1).clamp_(max=network.shape.window - 1)  # rows that have ended go on with the others
         self._place.add_(1)
         self._filled.add_(1)
         return features
@@ -121,16 +124,10 @@ class _GraphStep:
 class GraphWriter:
     """Writes rows after shared prefixes, replaying one graph per token."""
 
-    def __init__(
-        self,
-        graphs: Graphs,
-        past: tuple[torch.Tensor, torch.Tensor, SharedRows],
-        features: torch.Tensor,
-        steps: int,
-    ) -> None:
-        keys, values, shared = past
+    def __init__(self, model: LlamaLM, graphs: Graphs, prefixes: Prefixes, features: torch.Tensor, steps: int) -> None:
+        keys, values, shared = prefixes
         self._rows, self._seen = len(shared.index), keys.shape[-2]
-        self._model = graphs.model
+        self._model = model
         self._step = graphs.step(self._rows, keys.shape[1], keys.shape[-2], steps)
         step = self._step
         step.prefix_keys[:, : keys.shape[1], :, : keys.shape[-2]] = keys

@@ -1,5 +1,6 @@
 """Pairs: two language models that read in opposite directions and share a tokenizer, and loading them.
 
+The two may be one set of weights that reads both ways, told apart by the id before a document.
 Models that do not make a pair are refused here, so that they do not give odd texts later.
 """
 
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, pre_tokenizers, processors
@@ -18,7 +20,7 @@ from tokenizers.models import BPE
 from refdec.errors import ModelError, OutOfMemory
 from refdec.lm.device import REMEDY, choose_device, free_memory, is_out_of_memory
 from refdec.lm.direction import Direction
-from refdec.lm.engine import choose_precision, load_lm
+from refdec.lm.engine import choose_precision, load_lms, reads_both_ways
 from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
@@ -53,7 +55,8 @@ class Pair:
     @cached_property
     def unspoken(self) -> frozenset[int]:
         """Ids of entries with line breaks, and of marks for the models."""
-        return self.tokens.containing("\n\r") | self.tokens.special
+        starts = {self.forward.start, self.backward.start}
+        return self.tokens.containing("\n\r") | self.tokens.special | starts
 
     @cached_property
     def speakable(self) -> dict[Direction, torch.Tensor]:
@@ -81,9 +84,10 @@ def load_pair(
     """Load a pair of models.
 
     Without arguments, it is the pair that comes with the package. With one name, a directory that holds `forward/`,
-    `backward/` and `tokenizer.json`. With two names, any forward and backward model with the same tokenizer, each a
-    directory or a hub id. `device` is `cpu`, `cuda` or `cuda:1`; by default a CUDA GPU if there is one. `precision` is
-    float32, bfloat16 or int8; by default the fastest that the device and the models have without a visible loss.
+    `backward/` and `tokenizer.json`, or a model that reads both ways. With two names, any forward and backward model
+    with the same tokenizer. Each name is a directory or a hub id. `device` is `cpu`, `cuda` or `cuda:1`; by default a
+    CUDA GPU if there is one. `precision` is float32, bfloat16 or int8; by default the fastest that the device and the
+    models have without a visible loss.
     """
     where = choose_device(device)
     try:
@@ -95,37 +99,51 @@ def load_pair(
     raise OutOfMemory(f"The memory of {where} does not hold this pair{free_memory(where)}. {REMEDY}")
 
 
+class _Source(NamedTuple):
+    """Where the weights of a model and its tokenizer are, and which ways it is to read."""
+
+    weights: Path
+    tokenizer: Path
+    directions: tuple[Direction, ...]
+
+
 def _load(forward: str | Path | None, backward: str | Path | None, where: torch.device, precision: str | None) -> Pair:
     if backward is None:
-        home = EMBEDDED if forward is None else _pair_directory(Path(forward).expanduser())
+        home = EMBEDDED if forward is None else _pair_directory(forward)
         verify_checksums(home)
-        directories = (home / "forward", home / "backward")
-        tokenizer_homes = (home, home)
+        if _holds_one_model(home):
+            sources = [_Source(home, home, tuple(Direction))]
+        else:
+            sources = [_Source(home / direction.value, home, (direction,)) for direction in Direction]
         name = f"{home.name}:{_digest(home)}"
     else:
         if forward is None:
             raise ModelError("A backward model was given without a forward one. Name both, or neither.")
-        directories = tokenizer_homes = (locate(forward), locate(backward))
-        name = "+".join(f"{directory.name}:{_digest(directory)}" for directory in directories)
-    chosen = choose_precision(directories, where, precision)
+        homes = (locate(forward), locate(backward))
+        sources = [_Source(home, home, (direction,)) for home, direction in zip(homes, Direction, strict=True)]
+        name = "+".join(f"{home.name}:{_digest(home)}" for home in homes)
+    chosen = choose_precision([source.weights for source in sources], where, precision)
     # Not in two threads: transformers changes global state while it loads, and threads leave it changed.
-    loaded = [load_lm(*job, where, chosen) for job in zip(directories, Direction, strict=True)]
-    tokenizers = tuple(load_tokenizer(home) for home in tokenizer_homes)
-    pair = make_pair((loaded[0], loaded[1]), tokenizers, name)
-    for model, directory in zip(loaded, directories, strict=True):
-        if not is_declared(directory, model.direction):
-            check_direction(model, pair.tokens)
+    loaded = [load_lms(source.weights, source.directions, where, chosen) for source in sources]
+    models = [model for models in loaded for model in models]
+    tokenizers = [load_tokenizer(home) for home in dict.fromkeys(source.tokenizer for source in sources)]
+    pair = make_pair((models[0], models[1]), tokenizers, name)
+    for source in sources:
+        for direction in source.directions:
+            if not is_declared(source.weights, direction):
+                check_direction(pair.reading(direction), pair.tokens)
     return pair
 
 
 def make_pair(loaded: tuple[LanguageModel, LanguageModel], tokenizers: Sequence[Tokenizer], name: str) -> Pair:
-    """Make a pair of two loaded models, or refuse them."""
-    tokens, other = (Tokens(tokenizer, model.start) for tokenizer, model in zip(tokenizers, loaded, strict=True))
-    if tokens.fingerprint != other.fingerprint:
-        raise ModelError(
-            f"The forward and backward models do not share a tokenizer (vocabularies of {tokens.vocabulary} and "
-            f"{other.vocabulary} entries). Load a matching pair, see docs/models.md."
-        )
+    """Make a pair of two loaded models and their tokenizers, or of one that they share; or refuse them."""
+    tokens, *others = (Tokens(tokenizer, loaded[0].start) for tokenizer in tokenizers)
+    for other in others:
+        if tokens.fingerprint != other.fingerprint:
+            raise ModelError(
+                f"The forward and backward models do not share a tokenizer (vocabularies of {tokens.vocabulary} and "
+                f"{other.vocabulary} entries). Load a matching pair, see docs/models.md."
+            )
     models = dict(zip(Direction, loaded, strict=True))
     for direction, model in models.items():
         if model.vocabulary < tokens.vocabulary:
@@ -138,11 +156,14 @@ def make_pair(loaded: tuple[LanguageModel, LanguageModel], tokenizers: Sequence[
 
 def is_declared(directory: Path, direction: Direction) -> bool:
     """Whether a model's config.json says that it reads this way; a model that reads the other way is refused."""
-    config = directory / "config.json"
-    declared = read_json(config).get("direction")
+    path = directory / "config.json"
+    config = read_json(path)
+    if reads_both_ways(config):
+        return True
+    declared = config.get("direction")
     if declared not in (None, direction.value):
         raise ModelError(
-            f"The model given as {direction.value} does not read that way: {config} says {declared}. Were the two "
+            f"The model given as {direction.value} does not read that way: {path} says {declared}. Were the two "
             "models swapped? See docs/models.md."
         )
     return declared is not None
@@ -166,16 +187,20 @@ def loss(model: LanguageModel, ids: Sequence[int]) -> float:
     return -float(scored.mean())
 
 
-def _pair_directory(home: Path) -> Path:
-    if not home.is_dir():
-        raise ModelError(f"There is no directory {home}. Name one that holds forward/, backward/ and tokenizer.json.")
-    for part in ("forward", "backward"):
-        if not (home / part).is_dir():
-            raise ModelError(
-                f"{home} has no {part}/ directory. Name a directory that has forward/, backward/ and tokenizer.json, "
-                "or name two separate models."
-            )
+def _pair_directory(name: str | Path) -> Path:
+    home = locate(name)
+    missing = [direction.value for direction in Direction if not (home / direction.value).is_dir()]
+    if missing and not _holds_one_model(home):
+        raise ModelError(
+            f"{home} has no {missing[0]}/ directory, and its config.json does not name a start id for each direction. "
+            "Name a directory that has forward/, backward/ and tokenizer.json, or a model that reads both ways, or two "
+            "separate models."
+        )
     return home
+
+
+def _holds_one_model(home: Path) -> bool:
+    return (home / "config.json").is_file() and reads_both_ways(read_json(home / "config.json"))
 
 
 def load_tokenizer(directory: Path) -> Tokenizer:

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from refdec.lm.cost import Sizes
+
 
 @dataclass(frozen=True, eq=False)
 class SharedRows:
@@ -83,9 +85,52 @@ class Prefix(NamedTuple):
     rows: SharedRows
 
 
+class Prefixes(NamedTuple):
+    """Keys and values of all layers that rows share."""
+
+    keys: Tensor  # (layers, prefixes, kv_heads, length, head_size)
+    values: Tensor
+    rows: SharedRows
+
+    def of_layer(self, number: int) -> Prefix:
+        return Prefix(self.keys[number], self.values[number], self.rows)
+
+
 class Tail(NamedTuple):
     """Keys and values of one layer of each row's own tokens; the last filled places belong to the new queries."""
 
     keys: Tensor  # (rows, kv_heads, capacity, head_size)
     values: Tensor
     filled: Tensor | int
+
+
+class TailBuffer:
+    """Keys and values of all layers of each row's own tokens, with room for more; `filled` places are written."""
+
+    def __init__(self, keys: Tensor, values: Tensor, filled: int = 0) -> None:
+        self.keys, self.values, self.filled = keys, values, filled  # (layers, rows, kv_heads, capacity, head_size)
+
+    @classmethod
+    def empty(cls, sizes: Sizes, rows: int, capacity: int, dtype: torch.dtype, device: torch.device) -> TailBuffer:
+        shape = (2, sizes.layers, rows, sizes.kv_heads, capacity, sizes.head_size)
+        return cls(*torch.empty(shape, dtype=dtype, device=device))
+
+    @classmethod
+    def like(cls, cache: Tensor, rows: int, capacity: int) -> TailBuffer:
+        """An empty buffer for tails after these keys, or after others of the same network."""
+        layers, _, kv_heads, _, size = cache.shape
+        return cls(*cache.new_empty(2, layers, rows, kv_heads, capacity, size))
+
+    @property
+    def capacity(self) -> int:
+        return self.keys.shape[-2]
+
+    def copy(self, filled: int, capacity: int, rows: Tensor | None = None) -> TailBuffer:
+        """The first places of all rows, or of some, in a new buffer with room for more."""
+        parts = [part[..., :filled, :] for part in (self.keys, self.values)]
+        if rows is not None:
+            parts = [part.index_select(1, rows) for part in parts]
+        copy = TailBuffer.like(self.keys, parts[0].shape[1], capacity)
+        copy.keys[..., :filled, :], copy.values[..., :filled, :] = parts
+        copy.filled = filled
+        return copy

@@ -24,7 +24,7 @@ from refdec.files.whole import whole_directory, writing
 from refdec.lm.direction import Direction
 from refdec.lm.engine import start_token
 from refdec.lm.linear import Stored, quantise
-from refdec.lm.llama import LlamaShape
+from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, read_llama, refuse_unsafe
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens

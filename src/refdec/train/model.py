@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from refdec.errors import SettingsError
 from refdec.lm.engine import start_token
-from refdec.lm.llama import LlamaShape
+from refdec.lm.llama_shape import LlamaShape
 
 SPREAD = 0.02
 """Standard deviation of the first embeddings, and of the first matrices at a width of 512."""
