@@ -29,10 +29,12 @@ from torch import Tensor
 
 from refdec.lm.device import choose_device
 from refdec.lm.direction import Direction
-from refdec.lm.engine import choose_precision, start_token
+from refdec.lm.engine import choose_precision, reads_both_ways, start_token
 from refdec.lm.linear import Stored
-from refdec.lm.llama import LlamaLM, LlamaShape
+from refdec.lm.llama import LlamaLM
+from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import CHECKSUMS, load_model, read_json
+from refdec.lm.network import TorchNetwork
 from refdec.lm.packed_weights import pack, save_packed
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
@@ -74,9 +76,8 @@ class Texts:
 
 def starts_of(config: Mapping[str, Any]) -> dict[Direction, int]:
     """The start id for each way that a model reads."""
-    both = {direction: config.get(f"{direction.value}_start_id") for direction in Direction}
-    named = {direction: start for direction, start in both.items() if isinstance(start, int)}
-    return named or {Direction(config.get("direction", "forward")): start_token(config)}
+    ways = tuple(Direction) if reads_both_ways(config) else (Direction(config.get("direction", "forward")),)
+    return {direction: start_token(config, direction) for direction in ways}
 
 
 def read_texts(
@@ -102,9 +103,9 @@ def _windows(documents: Sequence[Sequence[int]], direction: Direction, start: in
 
 def losses(shape: LlamaShape, stored: Mapping[str, Stored], texts: Texts, precision: str) -> dict[Direction, Tensor]:
     """The mean nats per token of every held-out window."""
-    measured = {}
+    network, measured = TorchNetwork(shape, stored, torch.device("cpu"), precision), {}
     for direction, windows in texts.held_out.items():
-        model = LlamaLM(shape, stored, direction, int(windows[0, 0]), torch.device("cpu"), precision)
+        model = LlamaLM(network, direction, int(windows[0, 0]))
         parts = [-model.score(model.read([[]] * len(part)), part[:, 1:]) for part in torch.split(windows, ROWS)]
         measured[direction] = torch.cat(parts).double().mean(-1)
     return measured

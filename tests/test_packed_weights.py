@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from refdec import Direction, ModelError
-from refdec.lm.engine import load_lm
+from refdec.lm.engine import load_lms
 from refdec.lm.linear import Stored, quantise
 from refdec.lm.llama import LlamaLM
 from refdec.lm.model_files import load_model, read_llama
@@ -73,7 +73,7 @@ def test_all_engines_read_packed_weights(directory: Path, weights: dict[str, Sto
     assert stored.keys() == weights.keys()
     for name, matrix in weights.items():
         assert torch.equal(stored[name].float(), matrix.float())
-    ours = load_lm(directory, Direction.FORWARD, CPU, "float32")
+    (ours,) = load_lms(directory, [Direction.FORWARD], CPU, "float32")
     assert isinstance(ours, LlamaLM)
     plain = load_model(directory, CPU)
     with torch.inference_mode():
@@ -137,7 +137,7 @@ def test_a_matrix_of_another_size_than_the_model_is_refused(directory: Path) -> 
     path = directory / "model.safetensors"
     save_file(load_file(path) | pack(MATRIX, random_matrix(32, 64)), path)
     with pytest.raises(ModelError, match=f"another shape, {MATRIX} for one"):
-        load_lm(directory, Direction.FORWARD, CPU, "float32")
+        load_lms(directory, [Direction.FORWARD], CPU, "float32")
 
 
 def test_a_stream_that_swells_is_not_read_to_its_end() -> None:

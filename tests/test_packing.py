@@ -15,7 +15,7 @@ from torch.nn import functional
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from refdec import Direction
-from refdec.lm.engine import load_lm
+from refdec.lm.engine import load_lms
 from refdec.lm.linear import Stored
 from refdec.lm.model_files import read_llama, verify_checksums
 from refdec.train.packing import (
@@ -151,4 +151,4 @@ def test_a_model_is_packed_into_so_many_bytes(
     stored = read_llama(out)
     assert stored is not None
     assert all(int(item.values.abs().max()) <= LARGEST for item in stored.values() if item.scale is not None)
-    load_lm(out, Direction.FORWARD, torch.device("cpu"), "float32")
+    load_lms(out, [Direction.FORWARD], torch.device("cpu"), "float32")
