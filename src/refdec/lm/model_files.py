@@ -1,7 +1,7 @@
 """Model files: finding, checking and reading them.
 
 A model is a directory: `config.json`, safetensors, a tokenizer. Weights may be stored as int8 with one float
-scale per row (`name` and `name.scale`), as those of the embedded pair are. The paper's own models are read from the
+scale per row (`name` and `name.scale`), or packed (`packed_weights.py`). The paper's own models are read from the
 pickle that they were released in, by torch's restricted unpickler. Knows nothing of directions or of text.
 """
 
@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 
 from refdec.errors import ModelError
 from refdec.lm.linear import Stored
+from refdec.lm.packed_weights import unpack
 
 if TYPE_CHECKING:  # importing transformers takes longer than loading the embedded pair, which does without it
     from transformers import PreTrainedConfig, PreTrainedModel
@@ -66,7 +67,7 @@ def read_llama(directory: Path) -> dict[str, Stored] | None:
     """The weights of a Llama-shaped model, as they are stored; None if they have other names."""
     with _reading(directory):
         tensors = _read(directory, lambda names: "model.embed_tokens.weight" in names)
-    return None if tensors is None else _with_scales(tensors)
+        return None if tensors is None else unpack(tensors)
 
 
 def _read(directory: Path, wanted: Callable[[set[str]], bool]) -> dict[str, torch.Tensor] | None:
@@ -76,14 +77,6 @@ def _read(directory: Path, wanted: Callable[[set[str]], bool]) -> dict[str, torc
         files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
         homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
         return {name: file.get_tensor(name) for name, file in homes.items()} if wanted(set(homes)) else None
-
-
-def _with_scales(tensors: dict[str, torch.Tensor]) -> dict[str, Stored]:
-    return {
-        name: Stored(tensor, tensors.get(f"{name}.scale"))
-        for name, tensor in tensors.items()
-        if not name.endswith(".scale")
-    }
 
 
 def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch.float32) -> PreTrainedModel:
@@ -210,10 +203,10 @@ def _unpickle(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _build(directory: Path, config: PreTrainedConfig, quantised: dict[str, torch.Tensor] | None) -> PreTrainedModel:
-    """The model of a directory, or of int8 tensors that were read from it."""
+    """The model of a directory, or of tensors in int8, packed or not, that were read from it."""
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING
 
-    state = None if quantised is None else {name: matrix.float() for name, matrix in _with_scales(quantised).items()}
+    state = None if quantised is None else {name: matrix.float() for name, matrix in unpack(quantised).items()}
     model, report = MODEL_FOR_CAUSAL_LM_MAPPING[type(config)].from_pretrained(
         str(directory) if state is None else None,
         config=config,
