@@ -49,7 +49,6 @@ GENERATED = 8
 GROUP = 64
 """Inputs that share a scale in OpenVINO, where 32 is the default; with one scale per row it does not round inputs."""
 
-
 MOMENT = 0.15
 """Seconds in which an engine repeats a short pass in its turn."""
 
@@ -471,7 +470,8 @@ def main() -> None:
     instructions = sorted(_instructions() & {"avx2", "fma", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8"})
     print("processor:", ", ".join(instructions), "| VNNI:", "yes" if any("vnni" in i for i in instructions) else "no")
     print(", ".join(version(name) for name in ("torch", "onnxruntime", "openvino", "ctranslate2")))
-    results = []
+    results: list[dict[str, Any]] = []
+    absent: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as scratch:
         built = arguments.built or Path(scratch)
         built.mkdir(parents=True, exist_ok=True)
@@ -481,12 +481,13 @@ def main() -> None:
             for clock in Seconds._fields:
                 print(f"\nMilliseconds of {clock} time (times as fast as {BASE}), threads: {threads}")
                 print("\n".join(table(courses, clock)))
+            absent |= missing
             for name, why in missing.items():
                 print(f"{name} did not run: {why}")
             for course in courses:
                 figures = {"engine": course.engine, "threads": threads, **course.shape._asdict()}
                 results.append({**figures, **course.seconds._asdict(), "difference": course.difference})
-    print(json.dumps({"instructions": instructions, "missing": missing, "passes": results}))
+    print(json.dumps({"instructions": instructions, "missing": absent, "passes": results}))
 
 
 if __name__ == "__main__":
