@@ -51,7 +51,7 @@ docs: $(READY)  # make docs PAGE=README.md makes one page
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+$(READY): pyproject.toml constraints.txt hatch_build.py $(wildcard src/refdec/lm/native/*.cpp src/refdec/lm/native/*.py)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "refdec needs Python 3.11 or newer: make PYTHON=python3.11 ..."; exit 1; }
 	@echo "Setting up in $(VENV); this takes a minute or two."

@@ -20,7 +20,6 @@ from refdec import Reflector, load_pair
 from refdec.cli.train import _TrainingProgress
 from refdec.errors import InputError
 from refdec.files.lock import locked
-from refdec.lm.direction import Direction
 from refdec.lm.pair import EMBEDDED
 from refdec.train import loop
 from refdec.train import pair as making
@@ -157,7 +156,7 @@ def test_a_pair_goes_on_with_other_text(command: Run, corpus: Path, small_pair: 
         assert float(figures[1]) < float(figures[2])
     card = Path("more/README.md").read_text()
     assert "(before " in card
-    assert "| begun from | start |" in card
+    assert "| begun from | start; its licence" in card
     settings = r"vocabulary \d+, positions 64, batch_tokens 2048, matrix_rate 0.006, other_rate 0.0012, "
     assert re.search(rf"\| recipe \| {settings}", card)  # its shape is its own, and it goes on gently
     assert load_pair("more", device="cpu").tokens.vocabulary == load_pair("start", device="cpu").tokens.vocabulary
@@ -231,7 +230,7 @@ def test_the_files_of_a_run_are_removed_while_no_other_can_begin(
     def remove(path: Path, **options: Any) -> None:
         if path == begun[0][0].work:
             with pytest.raises(InputError, match="is in use"), ExitStack() as held:
-                making._prepare(*begun[0], held)
+                making._prepare(begun[0][0], torch.device("cpu"), begun[0][1], held)
             refused.append(path)
         real_remove(path, **options)
 
@@ -279,6 +278,6 @@ def test_several_gpus_have_several_peaks(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("refdec.train.hardware.peak", lambda _: 100.0)
     progress = _TrainingProgress(True, Processes(torch.device("cpu"), rank=0, world=2))
     monkeypatch.setattr(progress, "say", lines.append)
-    progress.trained(Direction.FORWARD, loop.StepReport(1, 8, 1.0, 0.5, 2.0, 8.0), 1.5, 50.0)
+    progress.trained("forward", loop.StepReport(1, 8, 1.0, 0.5, 2.0, 0.0, 8.0), 1.5, 50.0)
     assert lines[0].startswith("forward: 50%, 8 tokens, 8 per second")
     assert "25% of the peak" in lines[0]

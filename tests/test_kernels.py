@@ -201,18 +201,19 @@ def drawn_by_reference(logits: Tensor, allowed: Tensor, top_p: float, uniform: f
 @pytest.mark.parametrize("vocabulary", [1, 2, 65, 500, 1024])
 @pytest.mark.parametrize("scale", [0.0, 0.1, 2.0, 30.0])
 @pytest.mark.parametrize("grain", [0.0, 0.5])  # coarse logits have many equals
+@pytest.mark.parametrize("masks", [1, 3])
 def test_draw_is_the_one_the_plain_version_makes(
-    module: ModuleType, vocabulary: int, scale: float, grain: float
+    module: ModuleType, vocabulary: int, scale: float, grain: float, masks: int
 ) -> None:
     generator = torch.Generator().manual_seed(vocabulary)
     rows = 24
     logits = torch.randn(rows, vocabulary, generator=generator) * scale
     if grain:
         logits = (logits / grain).round() * grain
-    allowed = torch.rand(3, vocabulary, generator=generator) < 0.6
-    allowed[0] = True
+    allowed = torch.rand(masks, vocabulary, generator=generator) < 0.6
+    allowed[1:2] = True
     allowed[:, 0] = True
-    which = torch.arange(rows) % 3
+    which = torch.arange(rows) % masks
     top_p = torch.rand(rows, generator=generator)
     top_p[:4] = torch.tensor([0.0, 1.0, 1.0, 1e-6])
     uniform = torch.rand(rows, generator=generator)
@@ -221,7 +222,7 @@ def test_draw_is_the_one_the_plain_version_makes(
     assert got.dtype == torch.int64
     slack = 3e-6 if module.__name__.endswith("kernels") else 0.0  # the kernel sums in single precision
     for row, token in enumerate(got.tolist()):
-        mask = allowed[row % 3]
+        mask = allowed[row % masks]
         assert token in drawn_by_reference(logits[row], mask, float(top_p[row]), float(uniform[row]), slack)
         assert mask[token]
 

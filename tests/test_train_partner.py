@@ -184,7 +184,7 @@ def test_a_partner_goes_on_from_the_model_itself(command: Run, corpus: str) -> N
     assert [config[name] for name in same] == [theirs[name] for name in same]
     assert config["bos_token_id"] == 1
     card = Path("partner/README.md").read_text()
-    assert "| begun from | llama |" in card
+    assert "| begun from | llama; its licence" in card
     assert "matrix_rate 0.02" in card  # all of it: it has to turn round
     load_pair("llama", "partner", device="cpu")
     assert "(a gpt2) is not of the plain Llama layout" in refusal(
@@ -214,10 +214,10 @@ def test_the_whole_budget_is_for_the_one_direction(command: Run, corpus: str, mo
     monkeypatch.setattr(making, "make_pair", note)
     for options in ((), ("--partner-of", "gpt2"), ("--partner-of", "owner/model")):
         refusal(command, "train", corpus, "-o", "out", "--minutes=3", *options)
-    assert [(plan.budget.minutes, plan.directions, plan.partner_name) for plan in plans] == [
-        (1.5, tuple(Direction), ""),
-        (3.0, (Direction.BACKWARD,), "gpt2"),
-        (3.0, (Direction.BACKWARD,), "owner/model"),
+    assert [(plan.budget.minutes, plan.runs, plan.partner_name) for plan in plans] == [
+        (1.5, ((Direction.FORWARD,), (Direction.BACKWARD,)), ""),
+        (3.0, ((Direction.BACKWARD,),), "gpt2"),
+        (3.0, ((Direction.BACKWARD,),), "owner/model"),
     ]
 
 

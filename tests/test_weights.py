@@ -11,7 +11,17 @@ from hypothesis import strategies as st
 from refdec.lm.head import Head, IdentityHead, LinearHead
 from refdec.reflect.ensemble import prune
 from refdec.reflect.product import at_tokens, mix, normalise
-from refdec.reflect.weights import GAP, Objective, Problem, Solver, adam, maximise_on_simplex, newton, uniform
+from refdec.reflect.weights import (
+    GAP,
+    SAMPLED_TOKENS,
+    Objective,
+    Problem,
+    Solver,
+    adam,
+    maximise_on_simplex,
+    newton,
+    uniform,
+)
 
 SHAPES = st.tuples(st.integers(1, 24), st.integers(1, 8), st.integers(2, 40))
 HEADS = st.sampled_from(["identity", "linear"])
@@ -72,6 +82,60 @@ def test_the_gradient_is_the_slope_of_the_objective(shape: tuple[int, int, int],
     up, down = (float(objective(weights + sign * size * change).value[0]) for sign in (1, -1))
     # Values are sums of float32 numbers of order ten: 1e-5 over a step of this size.
     assert (up - down) / (2 * size) == pytest.approx(float(gradient @ change), rel=1e-2, abs=2e-5 / size)
+
+
+@pytest.mark.parametrize("kind", ["identity", "linear"])
+@pytest.mark.parametrize("places", [(1,), (3,), (2, 4)])
+def test_the_logits_of_some_tokens_are_among_those_of_all(kind: str, places: tuple[int, ...]) -> None:
+    head, generator = head_of(kind, 9), torch.Generator().manual_seed(0)
+    features = torch.randn(*places, 6, 9 if kind == "identity" else 5, generator=generator)
+    tokens = torch.randint(9, (*places, 7), generator=generator)
+    expected = head.logits(features).gather(-1, tokens[..., None, :].expand(*places, 6, 7))
+    assert torch.allclose(head.logits_of(features, tokens), expected, atol=1e-5)
+
+
+def slow_curvature(head: Head, known: Problem, weights: torch.Tensor) -> torch.Tensor:
+    """Minus the covariance of the contexts' logits under RD, summed over places; over the whole vocabulary."""
+    probabilities = normalise(head.logits(mix(weights, known.features)), known.allowed).exp().double()
+    logits = head.logits(known.features).double()  # (contexts, tokens, vocabulary)
+    centred = logits - (logits * probabilities).sum(-1, keepdim=True)
+    return -torch.einsum("itv,jtv,tv->ij", centred, centred, probabilities)
+
+
+def fast_curvature(head: Head, problems: list[Problem], weights: torch.Tensor) -> torch.Tensor:
+    objective = Objective(head, problems)
+    everyone = torch.arange(len(weights)).expand(len(problems), -1)
+    point = objective(weights.double().expand(len(problems), -1))
+    return objective.curvature(point, torch.arange(len(problems)), everyone)
+
+
+@settings(max_examples=20, deadline=None)
+@given(SHAPES, HEADS, st.integers(0, 10_000))
+def test_the_curvature_is_exact_where_the_sample_holds_the_vocabulary(
+    shape: tuple[int, int, int], kind: str, seed: int
+) -> None:
+    head = head_of(kind, shape[2])
+    problems = [problem(shape, seed, kind), problem((shape[0], shape[1] + 2, shape[2]), seed + 1, kind)]
+    weights = torch.rand(shape[0], generator=torch.Generator().manual_seed(seed)) + 0.1
+    weights /= weights.sum()
+    for own, known in zip(fast_curvature(head, problems, weights), problems, strict=True):
+        assert torch.allclose(own, slow_curvature(head, known, weights), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["identity", "linear"])
+@pytest.mark.parametrize("scale", [0.0, 0.1, 1.0, 4.0])  # from a flat distribution to a few probable tokens
+def test_a_sample_of_a_large_vocabulary_gives_nearly_the_curvature_and_the_same_optimum(
+    kind: str, scale: float
+) -> None:
+    vocabulary = 8 * SAMPLED_TOKENS
+    head, known = head_of(kind, vocabulary), problem((6, 4, vocabulary), 3, kind)
+    known = Problem(scale * known.features, known.tokens, known.allowed)
+    even = torch.full((6,), 1 / 6)
+    expected = slow_curvature(head, known, even)
+    assert (fast_curvature(head, [known], even)[0] - expected).norm() <= 0.15 * expected.norm() + 1e-6
+    (learned,) = newton(head, [known])
+    assert learned.gap <= GAP
+    assert learned.evaluations <= 10
 
 
 @settings(max_examples=25, deadline=None)

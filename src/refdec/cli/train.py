@@ -11,14 +11,14 @@ import click
 from refdec.cli.options import FILE, Command, SectionedCommand, SectionedOption, given, options_of, quiet_option
 from refdec.cli.progress import Live, time_text
 from refdec.errors import InputError
-from refdec.train.recipe import SHAPE, SIZES, Budget, Recipe, size, size_like
+from refdec.train.recipe import SHAPE, SIZES, TURNED, BothWays, Budget, Recipe, size, size_like
 
 if TYPE_CHECKING:
-    from refdec.lm.direction import Direction
     from refdec.train.cleaning import Counts
     from refdec.train.loop import StepReport
     from refdec.train.pair import Made, Plan
     from refdec.train.processes import Processes
+    from refdec.train.rewordings import Rewordings
 
 MINUTES = 10.0
 SIZE = "5m"
@@ -38,18 +38,19 @@ def _option(section: str, *names: str, **details: Any) -> Callable[[Command], Co
     return click.option(*names, cls=SectionedOption, section=section, **details)
 
 
-TEXT, FILES = "Text", "Files and processes"
+TEXT, FILES, BOTH = "Text", "Files and processes", "One model that reads both ways"
 
 
 @click.command("train", cls=SectionedCommand, short_help="Make a pair of models from plain text.")
 @click.argument("corpus", nargs=-1, required=True, type=FILE, metavar="CORPUS...")
 @click.option("-o", "--out", type=FILE, required=True, metavar="DIR", help="directory to write the pair to")
-@click.option("--minutes", type=float, metavar="X", help=f"time to train, both directions [default: {MINUTES:g}]")
-@click.option("--tokens", type=click.IntRange(1), metavar="N", help="tokens per direction (or --minutes)")
+@click.option("--minutes", type=float, metavar="X", help=f"time to train, both models [default: {MINUTES:g}]")
+@click.option("--tokens", type=click.IntRange(1), metavar="N", help="tokens per model (or --minutes)")
 @click.option("--size", "size_name", type=click.Choice(list(SIZES)), metavar="NAME",
               help=f"{', '.join(SIZES)} [default: {SIZE}]")  # fmt: skip
 @click.option("--from", "begin_from", type=FILE, metavar="PAIR", callback=_named_pair,
               help=f"go on from a pair: a directory, or {EMBEDDED}")  # fmt: skip
+@click.option("--both-ways", is_flag=True, help="one model that reads both ways, also from a forward model")
 @click.option("--partner-of", metavar="MODEL", help="make a backward model for this forward one")
 @click.option("--device", metavar="NAME", help="cpu, cuda or cuda:1 [default: a GPU, if any]")
 @quiet_option
@@ -59,22 +60,30 @@ TEXT, FILES = "Text", "Files and processes"
 @_option(TEXT, "--deduplicate/--no-deduplicate", default=True, help="take every document once")
 @_option(TEXT, "--held-out", type=float, metavar="X", help="share to measure with [default: 0.005]")
 @_option(TEXT, "--tokenizer", type=FILE, metavar="FILE", help="use a tokenizer.json, do not learn one")
+@_option(BOTH, "--backward-share", type=float, metavar="X",
+         help=f"share of backward windows [default: 0.5; with --from {TURNED['backward_share']}]")  # fmt: skip
+@_option(BOTH, "--keep-forward", type=float, metavar="X", help="weight of staying near the model of --from forward")
+@_option(BOTH, "--rewordings", type=int, metavar="N", help="let the model reword sentences, and learn so many")
+@_option(BOTH, "--forward-start", type=int, metavar="ID", help="id before a document [default: the model's own]")
+@_option(BOTH, "--backward-start", type=int, metavar="ID", help="the same, backward [default: an unused mark]")
 @_option(FILES, "--int8/--bfloat16", default=True, help="small files, or files for transformers too")
 @_option(FILES, "--keep", is_flag=True, help="keep tokenised text and checkpoints")
 @_option(FILES, "--sharded/--replicated", default=None, help="torchrun: a share of the model per process, or all")
 @options_of(Recipe, SIZES)
 def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
-    """Train a forward and a backward model on the same text, or a backward partner for a forward model.
+    """Train a forward and a backward model on the same text, one that reads both ways, or a partner for a model.
 
     \b
     Examples:
       refdec train stories.txt -o pair --minutes 0.1
       refdec train stories.txt -o pair --tokens 20000 --vocabulary 300 --held-out 0.2
+      refdec train stories.txt -o pair --both-ways --minutes 0.1
 
     CORPUS is files or directories: plain text (a blank line ends a document), JSON lines, CSV, TSV or Parquet.
     Use a pair with --forward DIR, a partner with --forward MODEL --backward DIR. A partner has the tokenizer of MODEL;
-    with --from, it goes on from a Llama model with that tokenizer, such as MODEL itself. The same command resumes a
-    run that was stopped. For several GPUs, start it with torchrun. See docs/training.md.
+    with --from, it goes on from a Llama model with that tokenizer, such as MODEL itself. --both-ways goes on from a
+    Llama model too: a directory, a hub id or a GGUF file. The same command resumes a run that was stopped. For several
+    GPUs, start it with torchrun. See docs/training.md.
     """
     from refdec.train.processes import told_once
 
@@ -84,13 +93,14 @@ def train_command(corpus: tuple[Path, ...], **options: Any) -> int:
 
 
 def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
-    recipe = _recipe(options)
+    both_ways = _both_ways(options)
+    recipe = _recipe(options, both_ways is not None)
     if options["minutes"] is not None and options["tokens"] is not None:
         raise InputError("--minutes and --tokens were both given. Choose one.")
     minutes = MINUTES if options["minutes"] is None and options["tokens"] is None else options["minutes"]
-    directions = 2 if options["partner_of"] is None else 1
-    budget = Budget(minutes and minutes / directions, options["tokens"])
-    plan = _plan(corpus, recipe, budget, options)
+    models = 2 if options["partner_of"] is None and both_ways is None else 1
+    budget = Budget(minutes and minutes / models, options["tokens"])
+    plan = _plan(corpus, recipe, budget, both_ways, options)
     from refdec.lm.device import choose_device
     from refdec.train.pair import make_pair
     from refdec.train.processes import joined
@@ -106,7 +116,23 @@ def _train(corpus: tuple[Path, ...], options: dict[str, Any]) -> None:
             click.echo(f"the {what} is in {plan.folder}; its card is {plan.folder / 'README.md'}")
 
 
-def _recipe(options: dict[str, Any]) -> Recipe:
+def _both_ways(options: dict[str, Any]) -> BothWays | None:
+    """How one model learns to read both ways, where that is asked for, or where it goes on from one that does."""
+    named, begin_from = given(BothWays, options), options["begin_from"]
+    is_asked_for = options["both_ways"]
+    if not is_asked_for and begin_from and options["partner_of"] is None and (begin_from / "config.json").is_file():
+        from refdec.lm.engine import reads_both_ways
+        from refdec.lm.model_files import read_json
+
+        is_asked_for = reads_both_ways(read_json(begin_from / "config.json"))
+    if is_asked_for:
+        return BothWays(**(TURNED if begin_from else {}) | named)
+    for name in named:
+        raise InputError(f"--{name.replace('_', '-')} was given, which is for one model. Add --both-ways.")
+    return None
+
+
+def _recipe(options: dict[str, Any], both_ways: bool) -> Recipe:
     """The recipe of the size with the settings that were named, if no other option decides them."""
     named = given(Recipe, options)
     begin_from, partner_of = options["begin_from"], options["partner_of"]
@@ -124,15 +150,18 @@ def _recipe(options: dict[str, Any]) -> Recipe:
         from refdec.lm.device import choose_device
         from refdec.train.export import initial_shape
 
-        shape = initial_shape(str(begin_from) if partner_of else begin_from / "forward")  # it may be a hub id
+        alone = partner_of or both_ways
+        shape = initial_shape(str(begin_from) if alone else begin_from / "forward")  # it may be a hub id
         on_cpu = choose_device(options["device"]).type == "cpu"
         recipe = size_like(shape.parameters, shape.positions, on_cpu=on_cpu)
     if begin_from and not partner_of:  # a partner must learn the other direction, at full rates
-        recipe = recipe.gentler()
+        recipe = recipe.gentler().turning() if both_ways else recipe.gentler()
     return recipe.replace(**named)
 
 
-def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dict[str, Any]) -> Plan:
+def _plan(
+    corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, both_ways: BothWays | None, options: dict[str, Any]
+) -> Plan:
     from refdec.train.cleaning import Exclusion
     from refdec.train.corpus import Corpus, CorpusSettings
     from refdec.train.pair import Plan
@@ -145,7 +174,7 @@ def _plan(corpus: tuple[Path, ...], recipe: Recipe, budget: Budget, options: dic
         out = out.resolve()  # files beside it are named after it
     return Plan(
         text, out, recipe, budget, options["tokenizer"], begin_from, options["int8"], options["partner_of"],
-        options["sharded"], options["keep"],
+        options["sharded"], options["keep"], both_ways,
     )  # fmt: skip
 
 
@@ -178,14 +207,19 @@ class _TrainingProgress(Live):
     def counted(self, counts: Counts) -> None:
         self.say(f"tokenising the text: {counts.documents:,} documents, {counts.bytes / 1e6:,.1f} MB")
 
-    def trained(self, direction: Direction, report: StepReport, bits: float, flops: float) -> None:
+    def reworded(self, rewordings: Rewordings, wanted: int) -> None:
+        self.say(f"rewording sentences: {len(rewordings.pairs):,} of {wanted:,}, {rewordings.tried:,} tried")
+
+    def trained(self, name: str, report: StepReport, bits: float, flops: float) -> None:
         parts = [
-            f"{direction.value}: {report.done:.0%}",
+            f"{name}: {report.done:.0%}",
             f"{report.tokens / 1e6:,.1f} M tokens" if report.tokens >= 1e6 else f"{report.tokens:,} tokens",
             f"{report.tokens_per_second:,.0f} per second",
             f"loss {report.loss:.3f}",
             f"{bits:.3f} bits per byte",
         ]
+        if report.apart:
+            parts.append(f"forward {report.apart:.3f} nats apart")
         if self._peak is not None:
             parts.append(f"{flops / self._peak:.0%} of the peak")
         if report.done:

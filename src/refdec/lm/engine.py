@@ -17,7 +17,8 @@ from refdec.lm.direction import Direction
 from refdec.lm.llama import LlamaLM
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import load_model, read_json, read_llama
-from refdec.lm.network import TorchNetwork
+from refdec.lm.native_network import NativeNetwork, can_run, fastest_library
+from refdec.lm.network import Network, TorchNetwork
 from refdec.lm.protocol import LanguageModel
 
 PRECISIONS = ("float32", "bfloat16", "int8")
@@ -25,11 +26,13 @@ PRECISIONS = ("float32", "bfloat16", "int8")
 
 def choose_precision(directories: Sequence[Path], device: torch.device, wanted: str | None) -> str:
     """The precision that was asked for, if the device and the models have it; by default the fastest good one."""
-    ours = all(LlamaShape.of(read_json(directory / "config.json")) is not None for directory in directories)
+    shapes = [LlamaShape.of(read_json(directory / "config.json")) for directory in directories]
+    ours = all(shape is not None for shape in shapes)
     if wanted is None:
         if device.type == "cuda":
             return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-        return "int8" if ours and device.type == "cpu" and _multiplies_int8() else "float32"
+        fast = all(shape and (can_run(fastest_library(), shape) or _multiplies_int8()) for shape in shapes)
+        return "int8" if fast and device.type == "cpu" else "float32"
     if wanted not in PRECISIONS:
         raise ModelError(f"There is no precision {wanted!r}. Choose one of {', '.join(PRECISIONS)}.")
     if wanted == "int8" and (device.type != "cpu" or not ours):
@@ -57,7 +60,12 @@ def load_lms(
             f"The weights in {directory} cannot be read ({len(lacking)} tensors are missing or of another shape, "
             f"{lacking[0]} for one). Fetch or export them again."
         )
-    network = TorchNetwork(shape, stored, device, precision)
+    code = fastest_library() if precision == "int8" else None
+    network: Network
+    if can_run(code, shape):
+        network = NativeNetwork(code, shape, stored)
+    else:
+        network = TorchNetwork(shape, stored, device, precision)
     return [LlamaLM(network, direction, start_token(config, direction)) for direction in directions]
 
 
@@ -86,6 +94,6 @@ def start_token(config: Mapping[str, Any], direction: Direction = Direction.FORW
 
 
 def _multiplies_int8() -> bool:
-    """Whether this CPU has instructions for int8 products; without them int8 is slower than float32."""
+    """Whether this CPU has instructions for int8 products; without them torch is slower in int8 than in float32."""
     checks = ("_is_avx512_vnni_supported", "_is_vnni_supported", "_is_amx_tile_supported", "_is_amx_int8_supported")
     return any(getattr(torch.cpu, check, bool)() for check in checks)

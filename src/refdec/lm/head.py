@@ -19,6 +19,9 @@ class Head(Protocol):
     def pull(self, probabilities: torch.Tensor) -> torch.Tensor:
         """The adjoint: (..., vocabulary) to (..., width), so that pull(p).h = p.logits(h) for features h."""
 
+    def logits_of(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """The logits of some tokens alone: (..., n, width) and (..., k) to (..., n, k)."""
+
 
 class LinearHead:
     """Logits are the products of a feature with the rows of a matrix, plus a bias if there is one."""
@@ -33,6 +36,10 @@ class LinearHead:
     def pull(self, probabilities: torch.Tensor) -> torch.Tensor:
         return probabilities @ self._weight
 
+    def logits_of(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        logits = features @ self._weight[tokens].transpose(-1, -2)
+        return logits if self._bias is None else logits.add_(self._bias[tokens][..., None, :])
+
 
 class IdentityHead:
     """For models whose features are the logits."""
@@ -42,3 +49,6 @@ class IdentityHead:
 
     def pull(self, probabilities: torch.Tensor) -> torch.Tensor:
         return probabilities
+
+    def logits_of(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        return features.take_along_dim(tokens[..., None, :], dim=-1)

@@ -86,7 +86,7 @@ def load_model(directory: Path, device: torch.device, dtype: torch.dtype = torch
         if model is None:
             config = load_config(directory)
             quantised = _read(directory, lambda names: any(f"{name}.scale" in names for name in names))
-            with _quietly():
+            with quietly():
                 model = _build(directory, config, quantised)
     return model.to(device, dtype)
 
@@ -237,7 +237,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
+def quietly() -> Iterator[None]:
     """Silence the progress bars and notices of transformers for a while."""
     from transformers.utils import logging as transformers_logging
 

@@ -106,7 +106,7 @@ def gated(gate_up: Tensor) -> Tensor:
 
 def chosen(logits: Tensor, tokens: Tensor) -> Tensor:
     """Log-probabilities of one token per row: logits (rows, vocabulary) and ids (rows,) to (rows,)."""
-    return logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(-1)
+    return logits.log_softmax(-1).gather(1, tokens[:, None])[:, 0]  # on a CPU faster than torch's logsumexp
 
 
 def draw(logits: Tensor, allowed: Tensor, which: Tensor, top_p: Tensor, uniform: Tensor) -> Tensor:
@@ -115,20 +115,22 @@ def draw(logits: Tensor, allowed: Tensor, which: Tensor, top_p: Tensor, uniform:
     logits: (rows, vocabulary); allowed: (masks, vocabulary); which: (rows,), the mask of each row;
     top_p, uniform: (rows,); result: (rows,) ids. Of equally probable tokens the lower id comes first.
     """
-    offered = logits.masked_fill(~allowed[which], -torch.inf)
+    # On a CPU, adding minus infinity is far cheaper than filling by a mask.
+    barred = torch.zeros(allowed.shape, dtype=logits.dtype, device=logits.device).masked_fill_(~allowed, -torch.inf)
+    offered = logits + (barred if len(barred) == 1 else barred[which])
     greatest = offered.amax(-1, keepdim=True)
-    needed = top_p[:, None].double() * (offered - greatest).exp().sum(-1, keepdim=True, dtype=torch.float64)
+    needed = top_p[:, None].double() * (offered - greatest).exp_().sum(-1, keepdim=True, dtype=torch.float64)
     result = torch.empty(len(logits), dtype=torch.long, device=logits.device)
     left = torch.arange(len(logits), device=logits.device)  # rows whose nucleus was not found yet
     look = FIRST_LOOK
     while len(left):
-        tokens, mass, complete = _most_probable(offered[left], greatest[left], needed[left], look)
+        tokens, mass, complete = _most_probable(offered, greatest, needed, look)
         cumulative = mass.cumsum(-1)
-        size = torch.minimum((cumulative < needed[left]).sum(-1, keepdim=True), (mass > 0).sum(-1, keepdim=True) - 1)
+        size = torch.minimum((cumulative < needed).sum(-1, keepdim=True), (mass > 0).sum(-1, keepdim=True) - 1)
         target = uniform[left, None].double() * cumulative.gather(1, size.clamp_(min=0))
         place = (cumulative <= target).sum(-1, keepdim=True)
         result[left] = tokens.gather(1, torch.minimum(place, size))[:, 0]  # final where complete
-        left = left[~complete]
+        left, offered, greatest, needed = (part[~complete] for part in (left, offered, greatest, needed))
         look *= 8
     return result
 

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError
@@ -22,13 +23,15 @@ from torch import Tensor
 from refdec.errors import InputError, ModelError
 from refdec.files.whole import whole_directory, writing
 from refdec.lm.direction import Direction
-from refdec.lm.engine import start_token
+from refdec.lm.engine import reads_both_ways, start_token
 from refdec.lm.linear import Stored, quantise
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, read_llama, refuse_unsafe
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
+from refdec.train import gguf
 from refdec.train.model import Llama, Shape
+from refdec.train.tokenizer import unused_mark
 
 CARD = "README.md"
 TOKENIZER = "tokenizer.json"
@@ -68,7 +71,8 @@ def export_models(
 ) -> None:
     """Write a pair, or one model alone; an earlier export is replaced.
 
-    Each model of a pair has its own directory; one alone is in the folder itself, beside its tokenizer. In bfloat16
+    Each model of a pair has its own directory; one alone is in the folder itself, beside its tokenizer: a partner, or
+    one that reads both ways, which is listed under either direction and whose shape has a backward start. In bfloat16
     each directory of a pair has a copy of the tokenizer, so that `transformers` loads it. int8 files hold one byte per
     weight and one scale per row, as the embedded pair does, and only refdec reads them.
     """
@@ -80,8 +84,9 @@ def export_models(
             f"The tokenizer has {tokenizer.get_vocab_size(with_added_tokens=True)} entries and the models have "
             f"{shape.vocabulary}: they do not belong together."
         )
-    if tokenizer.id_to_token(shape.start) is None:
-        raise ModelError(f"The tokenizer has no entry {shape.start}, which the models read before a document.")
+    for start in (shape.start, shape.backward_start):
+        if start is not None and tokenizer.id_to_token(start) is None:
+            raise ModelError(f"The tokenizer has no entry {start}, which the models read before a document.")
     target = Path(os.path.realpath(folder))
     new, old = (target.with_name(f".{target.name}-{os.getpid()}.{end}") for end in ("part", "old"))
     with writing(target, (SafetensorError,)), whole_directory(target, new, old) as home:
@@ -89,7 +94,8 @@ def export_models(
         for direction, weights in models.items():
             place = home if len(models) == 1 else home / direction.value
             place.mkdir(exist_ok=True)
-            _write_json(place / "config.json", shape.config() | {"direction": direction.value})
+            declared = {"direction": direction.value} if shape.backward_start is None else {}
+            _write_json(place / "config.json", shape.config() | declared)
             _write_weights(place / "model.safetensors", weights, int8)
             (place / "model.safetensors").chmod((place / "config.json").stat().st_mode)  # readable for all
             if not int8:
@@ -109,7 +115,7 @@ def load_initial(directory: str | Path) -> tuple[Shape, dict[str, Tensor]]:
     shape = initial_shape(home)
     stored = read_llama(home)
     if stored is None:
-        raise _another_layout(home)
+        raise _another_layout(home, read_json(home / "config.json"))
     weights = {name: item.float() for name, item in stored.items() if not name.endswith("rotary_emb.inv_freq")}
     if shape.tied:
         weights.pop("lm_head.weight", None)
@@ -117,17 +123,20 @@ def load_initial(directory: str | Path) -> tuple[Shape, dict[str, Tensor]]:
     return shape, weights
 
 
-def initial_shape(directory: str | Path) -> Shape:
-    """The shape alone, without reading weights; a model that training cannot go on from is refused here."""
-    home = locate(directory)
-    shape = Shape.of(read_json(home / "config.json"))
+def initial_shape(model: str | Path) -> Shape:
+    """The shape alone, without reading weights; a model that training cannot go on from is refused here.
+
+    The model is a directory, a hub id or a GGUF file.
+    """
+    config = gguf.read_config(Path(model)) if gguf.is_gguf(model) else read_json(locate(model) / "config.json")
+    shape = Shape.of(config)
     if shape is None:
-        raise _another_layout(home)
+        raise _another_layout(model, config)
     return shape
 
 
-def _another_layout(home: Path) -> ModelError:
-    kind = read_json(home / "config.json").get("model_type")
+def _another_layout(home: str | Path, config: Mapping[str, Any]) -> ModelError:
+    kind = config.get("model_type")
     return ModelError(
         f"The model in {home} (a {kind}) is not of the plain Llama layout, which alone can be trained. Begin from "
         "another model, or leave out --from."
@@ -153,6 +162,18 @@ def tokens_of(model: str | Path) -> Tokens:
     tokens.tokenizer.no_truncation()
     tokens.tokenizer.no_padding()
     return tokens
+
+
+def backward_start(tokens: Tokens, model: str | Path | None) -> int:
+    """The id before a document that is read backward: what the model's config.json says, or an unused mark."""
+    config = {} if model is None else read_json(locate(model) / "config.json")
+    if reads_both_ways(config):
+        return start_token(config, Direction.BACKWARD)
+    used: set[Any] = {tokens.start}
+    for name in ("bos", "eos", "pad", "unk"):
+        value = config.get(f"{name}_token_id")
+        used |= set(value if isinstance(value, list) else [value])
+    return unused_mark(tokens.tokenizer, used)
 
 
 @dataclass(frozen=True, slots=True)

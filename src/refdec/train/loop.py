@@ -1,7 +1,7 @@
-"""Training one direction: windows in, weights out, within a budget of time or tokens.
+"""Training one model: windows in, weights out, within a budget of time or tokens.
 
 Saves checkpoints now and then, and when it is interrupted; a resumed run continues exactly. When the loss goes wrong,
-training goes back to the last checkpoint and skips the text. Knows nothing of text, nor of the other direction.
+training goes back to the last checkpoint and skips the text. Knows nothing of text, nor of directions.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class StepReport:
     seconds: float
     done: float  # share of the budget
     loss: float  # nats per token, smoothed
+    apart: float  # nats per token of windows that are kept as the parent reads them; 0 where there are none
     tokens_per_second: float
 
 
@@ -79,15 +80,29 @@ class State:
     watchdog: dict[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Windows that are not learned: on them, the model is kept near its parent, the model that it goes on from."""
+
+    rows: int  # the first of each step, per process
+    weight: float  # of a nat of divergence, beside a nat of other windows
+
+
+Wanted = tuple[torch.Tensor, torch.Tensor]
+"""Features of the parent, and its output matrix."""
+
+
 class WindowLoss(nn.Module):
-    """The mean loss of windows as a module, which DDP and FSDP can wrap."""
+    """The mean loss of windows, or their divergence from the parent, as a module, which DDP and FSDP can wrap."""
 
     def __init__(self, model: Llama) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        return self.model.loss(rows[:, :-1], rows[:, 1:])
+    def forward(self, rows: torch.Tensor, wanted: Wanted | None = None) -> torch.Tensor:
+        if wanted is None:
+            return self.model.loss(rows[:, :-1], rows[:, 1:])
+        return self.model.divergence(rows[:, :-1], *wanted)
 
 
 class Trainer:
@@ -102,11 +117,13 @@ class Trainer:
         initial: Initial | None = None,
         compiled: bool = False,
         sharded: bool = False,
+        keeping: Keeping | None = None,
     ) -> None:
         """`initial` is a shape, with the weights to go on from or None; without it, the recipe's shape is used.
 
         `compiled`: see `pays_to_compile`. `sharded`: each of several processes holds a share of the model (FSDP)
-        rather than all of it (DDP), see `pays_to_shard`; checkpoints and results are the same.
+        rather than all of it (DDP), see `pays_to_shard`; checkpoints and results are the same. `keeping` needs weights
+        to go on from; every process holds all of the parent.
         """
         self.recipe, self._home, self._processes = recipe, home, processes
         self._rows_at = lru_cache(maxsize=1)(windows.at)
@@ -117,6 +134,8 @@ class Trainer:
         self._sharded = sharded and processes.world > 1
         self.model = Llama(self.shape, documents=recipe.documents)
         self._objective = self._wrap(WindowLoss(self.model))
+        self._keeping = keeping
+        self._parent = None if keeping is None else self._frozen()
         self._begin()
 
     def run(
@@ -199,6 +218,8 @@ class Trainer:
             held = HELD_BYTES if is_quick_at_bfloat16(self.device) else 2 * HELD_BYTES
             tokens = min(GPU_TOKENS, int(memory / 3 / (held * self.shape.layers * self.shape.width)))
         sequences = self.recipe.sequences // self._processes.world
+        if self._keeping is not None:
+            sequences = math.gcd(sequences, self._keeping.rows)  # all passes have one size, for one program
         fitting = max(1, tokens // self.recipe.positions)
         return max(count for count in range(1, min(sequences, fitting) + 1) if sequences % count == 0)
 
@@ -211,6 +232,17 @@ class Trainer:
         if self._processes.world > 1:
             return DistributedDataParallel(objective)
         return objective
+
+    def _frozen(self) -> Llama:
+        """The parent."""
+        if self._initial is None:
+            raise InputError("There is no model to stay near to. Name one to go on from.")
+        parent = Llama(self.shape, documents=self.recipe.documents)
+        parent.load_state_dict(self._initial)
+        parent.requires_grad_(False).to(self.device)
+        if self._compiled:
+            parent.compile(fullgraph=True, dynamic=False)
+        return parent
 
     def _precision(self) -> Any:
         """bfloat16 where the device is fast at it; the weights themselves stay in float32."""
@@ -235,7 +267,7 @@ class Trainer:
 
     def _clear(self) -> None:
         self._recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
-        self._smooth = math.nan
+        self._smooth, self._apart = math.nan, 0.0
 
     def _resume(self, tell: Callable[[str], None]) -> None:
         saved = checkpoint.load(self._home)
@@ -281,30 +313,46 @@ class Trainer:
 
     def _warm_up(self) -> None:
         """Compile before the clock starts."""
-        rows = self._rows_at(self.state.step, self.state.skipped)[: self._at_once].to(self.device)
-        with self._precision():
-            self._objective(rows).backward()
+        for part, is_kept in {is_kept: (part, is_kept) for part, is_kept in self._passes(self._read())}.values():
+            self._loss(part, is_kept).backward()
         self.model.zero_grad(set_to_none=True)
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
     def _step(self, done: float) -> torch.Tensor:
-        """One step of the optimisers. Returns the mean loss over all processes, which a GPU may still be computing."""
-        rows = self._read()
-        parts = torch.split(rows, self._at_once)
-        total = torch.zeros((), device=self.device)
-        for number, part in enumerate(parts, start=1):
-            with self._shared(last=number == len(parts)):
-                with self._precision():
-                    loss = self._objective(part) / len(parts)
-                loss.backward()
-            total += loss.detach()
+        """One step of the optimisers. Returns mean losses over all processes, which a GPU may still be computing.
+
+        They are (2,): that of learned windows, and the divergence of kept ones.
+        """
+        passes = self._passes(self._read())
+        kept = sum(is_kept for _, is_kept in passes)
+        total = torch.zeros(2, device=self.device)
+        for number, (part, is_kept) in enumerate(passes, start=1):
+            with self._shared(last=number == len(passes)):
+                loss = self._loss(part, is_kept)
+                weight = self._keeping.weight if is_kept and self._keeping is not None else 1.0
+                (loss * (weight / len(passes))).backward()
+            total[int(is_kept)] += loss.detach() / (kept if is_kept else len(passes) - kept)
         self.optimiser.step(done)
         self.state.step += 1
         self.state.tokens += self.recipe.batch_tokens
         loss = self._processes.mean(total)
         self._rows_at(self.state.step, self.state.skipped)  # those of the next step, while the device computes
         return loss
+
+    def _passes(self, rows: torch.Tensor) -> list[tuple[torch.Tensor, bool]]:
+        """The windows of a step in passes of equal size, and whether they are kept."""
+        kept = 0 if self._keeping is None else self._keeping.rows
+        return [(part, place * self._at_once < kept) for place, part in enumerate(torch.split(rows, self._at_once))]
+
+    def _loss(self, rows: torch.Tensor, is_kept: bool) -> Any:
+        """The mean loss of learned windows, or the mean divergence of kept ones."""
+        with self._precision():
+            if not is_kept or self._parent is None:
+                return self._objective(rows)
+            with torch.no_grad():
+                wanted = self._parent(rows[:, :-1]), self._parent.head
+            return self._objective(rows, wanted)
 
     def _shared(self, last: bool) -> AbstractContextManager[None]:
         """Sum gradients over processes only in the last pass of a step."""
@@ -319,9 +367,9 @@ class Trainer:
         rows = self._rows_at(self.state.step, self.state.skipped)
         return rows.pin_memory().to(self.device, non_blocking=True) if self.device.type == "cuda" else rows
 
-    def _note(self, loss: torch.Tensor) -> str:
-        value = float(loss)
-        problem = self._watchdog.wrong(value)
+    def _note(self, losses: torch.Tensor) -> str:
+        value, self._apart = losses.tolist()
+        problem = self._watchdog.wrong(value + self._apart)
         if not problem:
             self._smooth = value if math.isnan(self._smooth) else 0.9 * self._smooth + 0.1 * value
             if self.state.step % self.state.stride == 0:
@@ -364,7 +412,7 @@ class Trainer:
         (first, before), (last, now) = self._recent[0], self._recent[-1]
         speed = (now - before) / (last - first) if last > first else math.nan
         state = self.state
-        return StepReport(state.step, state.tokens, state.seconds, done, self._smooth, speed)
+        return StepReport(state.step, state.tokens, state.seconds, done, self._smooth, self._apart, speed)
 
 
 def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:

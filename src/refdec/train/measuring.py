@@ -16,7 +16,7 @@ from refdec.train.export import Int8Loss, int8_loss
 from refdec.train.loop import State, Trainer
 from refdec.train.model import Llama
 from refdec.train.token_files import TokenFiles
-from refdec.train.windows import windows_of
+from refdec.train.windows import Mark, windows_of
 
 MEASURED, CPU_MEASURED = 1 << 20, 1 << 41
 """Most tokens of held-out text to measure with; on a CPU, most tokens times parameters: half a minute on two cores."""
@@ -28,6 +28,9 @@ LAST = 20  # points of the loss curve that say what the training text costs at t
 
 BY_HEART = 0.2
 """Nats per token by which held-out text must be harder than training text before the user is warned."""
+
+LOST = 0.01
+"""Bits per byte that a model may lose of what it should keep before the user is warned."""
 
 MUCH_DECAY = 0.2
 """Weight decay above which there is no gain, even where a text is read six times. See docs/training-figures.md."""
@@ -71,9 +74,10 @@ def measure(
     nats = held_out_loss(trainer, token_files, direction)
     cost: Int8Loss | None = None
     if int8:
-        windows, documents = _few_windows(trainer, token_files, direction), trainer.recipe.documents
+        windows = _few_windows(trainer, token_files, direction, _mark(trainer, direction))
+        documents = trainer.recipe.documents
         cost = int8_loss(weights, trainer.shape, windows, device=trainer.device, documents=documents)
-    text = sample(trainer.whole(), tokenizer, direction)
+    text = sample(trainer.whole(), tokenizer, direction, _start(trainer, direction))
     return TrainingResult(nats, token_files.bits(nats), before, trainer.state, cost, text)
 
 
@@ -81,12 +85,21 @@ def held_out_loss(trainer: Trainer, token_files: TokenFiles, direction: Directio
     """Nats per token, with the weights as they are now."""
     length = trainer.recipe.positions
     stream = token_files.held_out[: max(_measurable(trainer), length + 1)]
-    return trainer.evaluate(windows_of(stream, direction, length))
+    return trainer.evaluate(windows_of(stream, direction, length, mark=_mark(trainer, direction)))
 
 
-def warnings(trainer: Trainer, result: TrainingResult, token_files: TokenFiles, direction: Direction) -> list[str]:
-    """What the user should know about a model that has learned the wrong thing."""
+def warnings(
+    trainer: Trainer, result: TrainingResult, token_files: TokenFiles, direction: Direction, *, is_kept: bool = False
+) -> list[str]:
+    """What the user should know about a model that has learned the wrong thing, or lost what it should keep."""
     messages: list[str] = []
+    if is_kept:
+        if result.before is not None and result.bits > result.before + LOST:
+            messages.append(
+                f"it has lost some of what it could do ({result.before:.3f} bits per byte before). Raise "
+                "--keep-forward, or lower --matrix-rate and --other-rate."
+            )
+        return messages
     if result.nats - result.learned > BY_HEART:
         decay = "" if trainer.recipe.weight_decay >= MUCH_DECAY else f", or a --weight-decay of {MUCH_DECAY}"
         messages.append(
@@ -99,8 +112,9 @@ def warnings(trainer: Trainer, result: TrainingResult, token_files: TokenFiles, 
                 f"it knows such text no better than before ({result.before:.3f} bits per byte). Lower --matrix-rate "
                 "and --other-rate, or give it more text and time."
             )
+        mark = _mark(trainer, direction)
         ways = (direction, direction.opposite)
-        forth, back = (trainer.evaluate(_few_windows(trainer, token_files, way)) for way in ways)
+        forth, back = (trainer.evaluate(_few_windows(trainer, token_files, way, mark)) for way in ways)
         if forth > back:
             messages.append(
                 f"it still reads text better in the other direction ({back:.2f} against {forth:.2f} nats per token), "
@@ -110,10 +124,10 @@ def warnings(trainer: Trainer, result: TrainingResult, token_files: TokenFiles, 
 
 
 @torch.no_grad()
-def sample(model: Llama, tokenizer: Tokenizer, direction: Direction, seed: int = 0) -> str:
+def sample(model: Llama, tokenizer: Tokenizer, direction: Direction, start: int, seed: int = 0) -> str:
     """A text that the model writes from nothing, up to where the model ends it, in text order."""
     generator = torch.Generator().manual_seed(seed)
-    device, start = model.head.device, model.shape.start
+    device = model.head.device
     ids = [start]
     while len(ids) <= min(SAMPLE_TOKENS, model.shape.positions - 1):
         logits = model.logits(torch.tensor([ids], device=device))[0, -1].float().cpu()
@@ -132,7 +146,19 @@ def _measurable(trainer: Trainer) -> int:
     return min(MEASURED, CPU_MEASURED // trainer.shape.parameters) if on_cpu else MEASURED
 
 
-def _few_windows(trainer: Trainer, token_files: TokenFiles, direction: Direction) -> torch.Tensor:
+def _few_windows(trainer: Trainer, token_files: TokenFiles, direction: Direction, mark: Mark | None) -> torch.Tensor:
     length = trainer.recipe.positions
     fitting = int(FEW * _measurable(trainer)) // length
-    return windows_of(token_files.held_out, direction, length, max(1, min(FEW_WINDOWS, fitting)))
+    return windows_of(token_files.held_out, direction, length, max(1, min(FEW_WINDOWS, fitting)), mark)
+
+
+def _start(trainer: Trainer, direction: Direction) -> int:
+    """The id before a document that is read in this direction."""
+    start, backward = trainer.shape.start, trainer.shape.backward_start
+    return start if backward is None or direction is Direction.FORWARD else backward
+
+
+def _mark(trainer: Trainer, direction: Direction) -> Mark | None:
+    """What tells a model that reads both ways which way a window is read."""
+    shape = trainer.shape
+    return None if shape.backward_start is None else Mark(shape.start, _start(trainer, direction))

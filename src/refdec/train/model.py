@@ -2,7 +2,7 @@
 
 Names of weights and results are those of `LlamaForCausalLM` in `transformers`. torch.compile takes it whole; under
 torch.autocast all but norms, rotations and the softmax is in the lower precision, the residual stream too; weights
-keep theirs. Ids are in reading order. Knows nothing of text, files, optimisers or directions.
+keep theirs. Ids are in reading order. Knows nothing of text, files or optimisers.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from refdec.errors import SettingsError
-from refdec.lm.engine import start_token
+from refdec.lm.direction import Direction
+from refdec.lm.engine import reads_both_ways, start_name, start_token
 from refdec.lm.llama_shape import LlamaShape
 
 SPREAD = 0.02
@@ -42,7 +43,8 @@ class Shape:
     tied: bool = True  # the embeddings are the output matrix too
     epsilon: float = 1e-6
     theta: float = 10_000.0  # base of the rotary positions
-    start: int = 0  # the id before a document, in both directions
+    start: int = 0  # the id before a document
+    backward_start: int | None = None  # the id before one that is read backward, if one model reads both ways
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -58,8 +60,11 @@ class Shape:
             raise SettingsError(f"head_size is {self.head_size}; rotary positions need an even number.")
         if self.heads % self.kv_heads:
             raise SettingsError(f"heads is {self.heads}; it must be a multiple of kv_heads, {self.kv_heads}.")
-        if self.start >= self.vocabulary:
-            raise SettingsError(f"start is {self.start}; it must be an id below the vocabulary, {self.vocabulary}.")
+        for name, value in (("start", self.start), ("backward_start", self.backward_start)):
+            if value is not None and not 0 <= value < self.vocabulary:
+                raise SettingsError(f"{name} is {value}; it must be an id below the vocabulary, {self.vocabulary}.")
+        if self.start == self.backward_start:
+            raise SettingsError(f"start and backward_start are both {self.start}: they tell apart which way to read.")
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Self | None:
@@ -68,7 +73,8 @@ class Shape:
         if shape is None:
             return None
         sizes = {item.name: getattr(shape, item.name) for item in fields(cls) if hasattr(shape, item.name)}
-        return cls(**sizes, positions=shape.window, start=start_token(config))
+        backward_start = start_token(config, Direction.BACKWARD) if reads_both_ways(config) else None
+        return cls(**sizes, positions=shape.window, start=start_token(config), backward_start=backward_start)
 
     def config(self) -> dict[str, Any]:
         """The contents of a config.json."""
@@ -90,7 +96,12 @@ class Shape:
             "bos_token_id": self.start,
             "eos_token_id": self.start,
         }
-        return sizes if self.heads * self.head_size == self.width else sizes | {"head_dim": self.head_size}
+        if self.heads * self.head_size != self.width:
+            sizes["head_dim"] = self.head_size
+        if self.backward_start is not None:
+            starts = zip(Direction, (self.start, self.backward_start), strict=True)
+            sizes |= {start_name(direction): start for direction, start in starts}
+        return sizes
 
     @property
     def sizes(self) -> dict[str, tuple[int, ...]]:
@@ -246,7 +257,7 @@ class Llama(nn.Module):
         if length > self.shape.positions:
             raise ValueError(f"A sequence of {length} ids was given to a model of {self.shape.positions} positions.")
         cosine, sine = self.cosine[:length, None], self.sine[:length, None]
-        mask = document_mask(ids, self.shape.start) if self._documents else None
+        mask = document_mask(ids, self.shape.start, self.shape.backward_start) if self._documents else None
         stream = F.embedding(ids, self.model.embed_tokens.weight).to(_precision(ids.device))
         for layer in self.model.layers:
             stream = layer(stream, cosine, sine, mask)
@@ -256,11 +267,20 @@ class Llama(nn.Module):
     def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
         """Mean nats per target; targets are (batch, length) as ids are."""
         if torch.is_grad_enabled():
-            features = self(ids).flatten(0, 1)
-            total: Tensor = _Surprise.apply(features, self.head, targets.flatten())  # type: ignore[no-untyped-call]
-        else:
-            total = self.losses(ids, targets).sum()
-        return total / targets.numel()
+            return self._surprise(ids, targets)
+        return self.losses(ids, targets).mean()
+
+    def divergence(self, ids: Tensor, features: Tensor, head: Tensor) -> Tensor:
+        """Mean nats per token by which the model departs from another: the KL divergence from that to this one.
+
+        The other model is given by its features after each id and its output matrix.
+        """
+        return self._surprise(ids, features, head)
+
+    def _surprise(self, ids: Tensor, wanted: Tensor, head: Tensor | None = None) -> Tensor:
+        features = self(ids).flatten(0, 1)
+        total: Tensor = _Surprise.apply(features, self.head, wanted.flatten(0, 1), head)  # type: ignore[no-untyped-call]
+        return total / ids.numel()
 
     @torch.no_grad()
     def losses(self, ids: Tensor, targets: Tensor) -> Tensor:
@@ -285,45 +305,53 @@ class Llama(nn.Module):
 
 
 class _Surprise(torch.autograd.Function):
-    """The summed cross-entropy of a linear head, in pieces, so that few logits exist at a time.
+    """The summed cross-entropy of a linear head, or its divergence from another, in pieces: few logits at a time.
 
-    The gradients of a piece are computed right after its logits, which are then dropped: the backward pass only
-    scales. Products are in the precision of the features; the softmax and sums over pieces are in float32.
+    `wanted` is targets, or the features of the other model, whose head is `other`. The gradients of a piece are
+    computed right after its logits, which are then dropped: the backward pass only scales. Products are in the
+    precision of the features; the softmax and sums over pieces are in float32.
     """
 
     @staticmethod
-    def forward(ctx: Any, features: Tensor, weight: Tensor, targets: Tensor) -> Tensor:
+    def forward(ctx: Any, features: Tensor, weight: Tensor, wanted: Tensor, other: Tensor | None) -> Tensor:
         matrix = weight.to(features.dtype)
         entries = torch.arange(len(weight), device=features.device)
         total = torch.zeros((), device=features.device)
         by_weight = torch.zeros_like(weight, dtype=torch.float32)
         by_features = []
-        for rows, wanted in _pieces(features, targets, len(weight)):
+        for rows, goal in _pieces(features, wanted, len(weight)):
             scores = F.linear(rows, matrix).float().log_softmax(-1)
-            total = total - scores.gather(1, wanted[:, None]).sum()
-            error = (scores.exp() - (entries == wanted[:, None]).float()).to(features.dtype)
+            if other is None:
+                shares = (entries == goal[:, None]).float()
+                total = total - scores.gather(1, goal[:, None]).sum()
+            else:
+                goals = F.linear(goal, other.to(goal.dtype)).float().log_softmax(-1)
+                shares = goals.exp()
+                total = total + (shares * (goals - scores)).sum()
+            error = (scores.exp() - shares).to(features.dtype)
             by_features.append(error @ matrix)
             by_weight = by_weight + (error.t() @ rows).float()
         ctx.save_for_backward(torch.cat(by_features), by_weight.to(weight.dtype))
         return total
 
     @staticmethod
-    def backward(ctx: Any, *scale: Tensor) -> tuple[Tensor, Tensor, None]:
+    def backward(ctx: Any, *scale: Tensor) -> tuple[Tensor, Tensor, None, None]:
         by_features, by_weight = ctx.saved_tensors
-        return by_features * scale[0], by_weight * scale[0], None
+        return by_features * scale[0], by_weight * scale[0], None, None
 
 
-def document_mask(ids: Tensor, start: int = 0) -> Tensor:
+def document_mask(ids: Tensor, start: int = 0, backward_start: int | None = None) -> Tensor:
     """Which ids each id sees inside its document: (batch, length) to (batch, 1, length, length), of bool.
 
-    A document begins with the id `start`.
+    A document begins with the id `start`; one that is read backward may begin with another.
     """
-    number = (ids == start).cumsum(1)
+    begins = ids == start if backward_start is None else (ids == start) | (ids == backward_start)
+    number = begins.cumsum(1)
     return (number[:, None, :, None] == number[:, None, None, :]).tril()
 
 
 def _pieces(features: Tensor, targets: Tensor, vocabulary: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Rows and their targets, in pieces."""
+    """Rows and what belongs to each, in pieces."""
     rows = max(1, (CPU_LOGITS if features.device.type == "cpu" else GPU_LOGITS) // vocabulary)
     return zip(torch.split(features, rows), torch.split(targets, rows), strict=True)
 

@@ -24,13 +24,17 @@ def draw(path: Path, results: Mapping[Direction, TrainingResult], bits: Callable
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(7, 3.2))
+    together = len(results) > len({id(result.state) for result in results.values()})  # one model reads both ways
     for direction, result in results.items():
         curve = result.state.curve
         tokens = [place / 1e6 for place, _ in curve]
-        axes.plot(tokens, [bits(loss) for _, loss in curve], color=COLOURS[direction], lw=1, label=direction.value)
-        axes.plot(tokens[-1:], [result.bits], MARKERS[direction], color=COLOURS[direction], label="held-out text")
+        if not together or direction is Direction.BACKWARD:
+            label = "training text" if together else direction.value
+            axes.plot(tokens, [bits(loss) for _, loss in curve], color=COLOURS[direction], lw=1, label=label)
+        which = f"held-out text, {direction.value}" if together else "held-out text"
+        axes.plot(tokens[-1:], [result.bits], MARKERS[direction], color=COLOURS[direction], label=which)
         if result.before is not None:
-            label = "held-out text, before"
+            label = f"{which}, before"
             axes.plot([0], [result.before], MARKERS[direction], color=COLOURS[direction], fillstyle="none", label=label)
     lows = [result.bits for result in results.values()]
     axes.set(xlabel="tokens seen, millions", ylabel="bits per byte", ylim=(0.8 * min(lows), 2 * max(lows)))

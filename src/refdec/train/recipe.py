@@ -71,6 +71,12 @@ class Recipe(Settings):
         """The rates for a pair that can read already."""
         return self.replace(matrix_rate=GENTLE * self.matrix_rate, other_rate=GENTLE * self.other_rate)
 
+    def turning(self) -> Recipe:
+        """The recipe with which a forward model learned to read backward too; smaller models have smaller steps."""
+        length = min(self.positions, TURNING_WINDOW)
+        tokens = min(self.batch_tokens, TURNING_STEP) // length * length
+        return self.replace(positions=length, batch_tokens=tokens, weight_decay=0.05, warm_up=0.02, decay=0.7)
+
     def better_batch(self, steps: int, enough: int) -> int | None:
         """Tokens per step that would teach more where only so many steps fit into a budget; None where it is fine.
 
@@ -83,6 +89,25 @@ class Recipe(Settings):
             steps, sequences = 2 * steps, sequences // 2
         return sequences * self.positions if sequences < self.sequences else None
 
+
+@dataclass(frozen=True, slots=True)
+class BothWays(Settings):
+    """How one model learns to read both ways."""
+
+    task: ClassVar[str] = "train"
+
+    backward_share: float = setting(0.5, "share of the windows that are read backward", low=0.01, high=0.99)
+    keep_forward: float = setting(0.0, "weight with which it stays near the model it goes on from", low=0, high=1_000)
+    rewordings: int = setting(0, "rewordings for the model to make itself, and to learn from", low=0, high=1 << 30)
+    forward_start: int = setting(-1, "id before a document read forward; -1: the model's own", low=-1, high=1 << 20)
+    backward_start: int = setting(-1, "id before one read backward; -1: an unused mark", low=-1, high=1 << 20)
+
+
+TURNED = {"backward_share": 0.75}
+"""What a model needs that reads forward already: most of what it has to learn is backward."""
+
+TURNING_WINDOW, TURNING_STEP = 512, 131_072
+"""Most tokens per sequence and per step with which a forward model learns to read backward."""
 
 GENTLE = 0.3
 """Share of the learning rates for a pair that goes on; with all or a tenth it learns less. See training-figures.md."""

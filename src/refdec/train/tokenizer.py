@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,9 @@ from tokenizers.models import BPE
 from refdec.errors import InputError, ModelError, SettingsError
 
 END_OF_TEXT = "<|endoftext|>"
+BACKWARD = "<|backward|>"
+"""The entry before a document that one model of both directions reads backward."""
+
 MARKS = (END_OF_TEXT, "<|begin_of_text|>", "<|startoftext|>", "<s>", "<bos>", "[BOS]", "</s>", "<eos>", "[EOS]")
 """Usual names of the entry between documents; those that begin one come first, as some tokenizers have two."""
 
@@ -29,21 +32,21 @@ SAMPLE = 200_000_000
 
 ALPHABET = sorted(pre_tokenizers.ByteLevel.alphabet())
 MOST_KEPT, LONGEST_KEPT = 1 << 18, 64  # words whose ids are cached, and characters of such a word
-LEAST = len(ALPHABET) + 1  # entries: one per byte, and the end of a text
 
 
-def train_tokenizer(documents: Iterable[str], size: int) -> Tokenizer:
-    """Learn the entries of a tokenizer; the same documents give the same ones.
+def train_tokenizer(documents: Iterable[str], size: int, specials: Sequence[str] = (END_OF_TEXT,)) -> Tokenizer:
+    """Learn the entries of a tokenizer; the same documents give the same ones. The special entries come first.
 
     Little text may give fewer than `size` entries: an entry must occur at least twice.
     """
-    if size < LEAST:
-        raise SettingsError(f"A tokenizer of {size} entries is too small; it has at least {LEAST}, one for each byte.")
+    least = len(ALPHABET) + len(specials)
+    if size < least:
+        raise SettingsError(f"A tokenizer of {size} entries is too small; it has at least {least}, one for each byte.")
     tokenizer = _empty()
     trainer = trainers.BpeTrainer(
         vocab_size=size,
         min_frequency=2,
-        special_tokens=[END_OF_TEXT],
+        special_tokens=list(specials),
         initial_alphabet=ALPHABET,
         show_progress=False,
     )
@@ -82,6 +85,17 @@ def start_of(tokenizer: Tokenizer) -> int:
     raise ModelError(
         f"The tokenizer has no known mark for the start of a document: {entries}. Add {END_OF_TEXT} to its "
         "added_tokens, as a special entry."
+    )
+
+
+def unused_mark(tokenizer: Tokenizer, used: Collection[int]) -> int:
+    """The first special entry that is none of these ids and does not begin or end a document by its name."""
+    for index, token in sorted(tokenizer.get_added_tokens_decoder().items()):
+        if token.special and index not in used and token.content not in MARKS:
+            return int(index)
+    raise ModelError(
+        "The tokenizer has no unused special entry for documents that are read backward. Name the id of an entry that "
+        "no text has with --backward-start."
     )
 
 

@@ -1,7 +1,8 @@
 """Which part of the token stream each training step reads: every window once per epoch, in an order set by the seed.
 
-The windows of a step depend on the step's number alone, so a resumed run reads what it would have read. Knows nothing
-of text.
+The windows of a step depend on the step's number alone, so a resumed run reads what it would have read. One model that
+reads both ways is told which way by a mark: the id that begins a window and stands between documents. Knows nothing of
+text.
 """
 
 from __future__ import annotations
@@ -19,12 +20,23 @@ from refdec.errors import InputError
 from refdec.lm.direction import Direction
 from refdec.train.token_files import TokenArray
 
+REWORDED = 64
+"""Windows of which one holds rewordings, where there are any."""
+
 
 class Windows(Protocol):
     """The training text as rows of ids in reading order, each one token longer than the model's input."""
 
     def at(self, step: int, skip: int = 0) -> torch.Tensor:
         """The rows that this process reads in a step; `skip` leaves out that many steps of text."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The id that begins a window and takes the place of the stream's separator."""
+
+    separator: int
+    start: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +50,7 @@ class StreamWindows:
     seed: int
     rank: int = 0
     world: int = 1
+    mark: Mark | None = None  # where one model reads both ways
 
     def __post_init__(self) -> None:
         if self.windows < 1:
@@ -63,7 +76,8 @@ class StreamWindows:
         """
         count = self.sequences // self.world
         first = (step + skip) * self.sequences + self.rank * count
-        return _rows([self._start(first + number) for number in range(count)], self.stream, self.direction, self.length)
+        starts = [self._start(first + number) for number in range(count)]
+        return _rows(starts, self.stream, self.direction, self.length, self.mark)
 
     def _start(self, number: int) -> int:
         epoch, place = divmod(number, self.windows)
@@ -71,19 +85,63 @@ class StreamWindows:
         return shift + int(order[place]) * self.length
 
 
-def windows_of(stream: TokenArray, direction: Direction, length: int, most: int | None = None) -> torch.Tensor:
+def forward_rows(sequences: int, backward_share: float) -> int:
+    """How many of the windows that a process reads in a step are read forward: at least one, and not all."""
+    if sequences < 2:
+        raise InputError(
+            "A step has one sequence per process, and reading both ways needs two. Raise --batch-tokens, or lower "
+            "--positions."
+        )
+    return min(max(1, round(sequences * (1 - backward_share))), sequences - 1)
+
+
+@dataclass(frozen=True, eq=False)
+class MixedWindows:
+    """Windows for one model that reads both ways: of each step, the forward ones come first.
+
+    In the place of some backward windows stand rewordings, every other one forward.
+    """
+
+    forward: StreamWindows
+    backward: StreamWindows
+    rewordings: tuple[StreamWindows, ...] = ()  # one window at a time
+    every: int = 1  # backward windows per window of rewordings
+
+    def at(self, step: int, skip: int = 0) -> torch.Tensor:
+        forward, backward = self.forward.at(step, skip), self.backward.at(step, skip)
+        if self.rewordings:
+            first = (step + skip) * self.backward.sequences + self.backward.rank * len(backward)
+            for place in range(len(backward)):
+                number, left = divmod(first + place, self.every)
+                if left == self.every - 1:
+                    turn, way = divmod(number, len(self.rewordings))
+                    backward[place] = self.rewordings[way].at(turn)[0]
+        return torch.cat([forward, backward])
+
+
+def windows_of(
+    stream: TokenArray, direction: Direction, length: int, most: int | None = None, mark: Mark | None = None
+) -> torch.Tensor:
     """All windows of a stream in their order, or the first `most`: (windows, length + 1), in reading order.
 
     A stream shorter than one window makes one shorter window.
     """
     length = min(length, len(stream) - 1)
     count = (len(stream) - 1) // length
-    return _rows(range(0, length * (count if most is None else min(count, most)), length), stream, direction, length)
+    starts = range(0, length * (count if most is None else min(count, most)), length)
+    return _rows(starts, stream, direction, length, mark)
 
 
-def _rows(starts: Iterable[int], stream: TokenArray, direction: Direction, length: int) -> torch.Tensor:
-    rows = np.stack([stream[start : start + length + 1] for start in starts])
-    return torch.from_numpy(np.ascontiguousarray(direction.arrange_rows(rows), dtype=np.int64))
+def _rows(
+    starts: Iterable[int], stream: TokenArray, direction: Direction, length: int, mark: Mark | None
+) -> torch.Tensor:
+    tokens = length + 1 if mark is None else length
+    rows = np.stack([stream[start : start + tokens] for start in starts]).astype(np.int64)
+    rows = direction.arrange_rows(rows)
+    if mark is not None:
+        rows[rows == mark.separator] = mark.start
+        rows = np.insert(rows, 0, mark.start, axis=1)
+    return torch.from_numpy(np.ascontiguousarray(rows))
 
 
 @lru_cache(maxsize=4)
