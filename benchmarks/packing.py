@@ -54,7 +54,7 @@ DOCUMENTS = 600  # half of them to measure sensitivity on, half to measure the l
 ROWS = 4  # windows that are read at a time
 GROUP = 32  # weights that share a scale, in formats with groups
 GAUSSIAN = 0.5 * math.log2(2 * math.pi * math.e)  # bits per value of a Gaussian with a spread of one step
-CLOSE = 0.002  # bits per weight by which a size may miss its goal
+CLOSE = 0.006  # bits per weight by which a size may miss its goal
 
 Weights = Mapping[str, Tensor]
 Steps = Mapping[str, Tensor]
@@ -115,7 +115,7 @@ def fit_size(weights: Weights, steps: Steps, round_matrix: Rounding, goal: int) 
     """Matrices rounded with all steps scaled by one factor, which makes packed files of so many bytes."""
     count = sum(weight.numel() for weight in weights.values())
     bits = sum(
-        weight.shape[1] * float((weight.std(-1) / steps[name]).clamp(min=0.3).log2().sum())
+        weight.shape[1] * float((weight.std(-1).clamp(min=1e-12) / steps[name]).log2().sum())
         for name, weight in weights.items()
     )
     factor = 2 ** (bits / count + GAUSSIAN - 8 * goal / count)
@@ -221,7 +221,7 @@ def main() -> None:
     for name, stored in _choices(given.choices, exact, packer):
         print(f"{name}: reading the held-out text", file=sys.stderr)
         measured = baseline if stored is exact else losses(shape, stored | others, texts, precision)
-        figures = _figures(stored, GROUPS.get(name), measured, baseline, texts)
+        figures = _figures(name, stored, measured, baseline, texts)
         report["choices"][name] = figures
         print(f"{name:12} {_line(figures)}", flush=True)
         total = sum(float(item.mean()) for item in measured.values())
@@ -258,17 +258,23 @@ def _choices(names: Sequence[str], exact: dict[str, Stored], packer: Packer) -> 
             yield name, getattr(packer, name)()
 
 
+def bits_per_weight(choice: str, name: str, matrix: Stored) -> float:
+    """The size of a matrix in a file, with its scales."""
+    if choice in GROUPS:
+        return GROUPS[choice] + 16 / GROUP
+    if choice in PACKED:
+        return 8 * packed_bytes({name: matrix}) / matrix.values.numel()
+    return 8 + 32 / matrix.values.shape[1]  # int8
+
+
 def _figures(
+    choice: str,
     stored: Mapping[str, Stored],
-    group_bits: int | None,
     measured: Mapping[Direction, Tensor],
     baseline: Mapping[Direction, Tensor],
     texts: Texts,
 ) -> dict[str, Any]:
-    bits = {
-        name: group_bits + 16 / GROUP if group_bits else 8 * packed_bytes({name: matrix}) / matrix.values.numel()
-        for name, matrix in stored.items()
-    }
+    bits = {name: bits_per_weight(choice, name, matrix) for name, matrix in stored.items()}
     sizes = {name: matrix.values.numel() for name, matrix in stored.items()}
     body = sizes.keys() - {EMBEDDING}
     figures: dict[str, Any] = {
@@ -307,7 +313,8 @@ def _write(model: Path, out: Path, stored: Mapping[str, Stored]) -> None:
             shutil.copyfile(model / name, out / name)
     for old in out.glob("*.safetensors"):
         old.unlink()
-    save_packed(out, stored)
+    for path in save_packed(out, stored):
+        path.chmod((out / "config.json").stat().st_mode)  # readable for all
     sums = []
     for path in sorted(out.iterdir()):
         if path.name not in (CHECKSUMS, "README.md"):
