@@ -23,7 +23,7 @@ from refdec.lm.network import cost_of, rotary_tables
 from refdec.lm.prefix_cache import Prefixes, TailBuffer
 
 GROUP = 64
-"""Outputs that are packed side by side."""
+"""Packed matrices are filled up to a multiple of so many outputs."""
 
 LANES = 16
 """Head sizes and the width of the MLP must be multiples of this."""

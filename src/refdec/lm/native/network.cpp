@@ -20,8 +20,15 @@
 
 namespace {
 
-constexpr int GROUP = 64;  // outputs that are packed side by side
+constexpr int GROUP = 64;  // outputs of a task
 constexpr int LANES = 16;  // floats of a vector
+
+// Outputs whose weights lie side by side: as many as are read at once, so that memory is read from front to back.
+#if defined(__AVX512VNNI__)
+constexpr int PACKED = GROUP;
+#else
+constexpr int PACKED = LANES;
+#endif
 
 // Weights are stored without a sign, because the instructions multiply unsigned with signed bytes; what the offset adds
 // to a sum is subtracted again. Without VNNI two products are added in 16 bits, which is exact up to +-63.
@@ -163,7 +170,7 @@ extern "C" {
 
 struct Matrix {
     int32_t inputs, outputs;
-    const uint8_t* packed;  // (outputs / 64, inputs / 4, 64, 4), filled up with the offset
+    const uint8_t* packed;  // (outputs / PACKED, inputs / 4, PACKED, 4), filled up with the offset
     const float* scales;    // (outputs, rounded up to 64)
 };
 
@@ -307,7 +314,7 @@ inline void multiply_tile(const int8_t* tokens, int stride, const uint8_t* weigh
         __m256i sums[ROWS][2];
         for (auto& row : sums) row[0] = row[1] = _mm256_setzero_si256();
         for (int step = 0; step < steps; step++) {
-            const __m256i* from = reinterpret_cast<const __m256i*>(weights + 256 * step + 64 * part);
+            const __m256i* from = reinterpret_cast<const __m256i*>(weights + 64 * (part * steps + step));
             __m256i first = _mm256_loadu_si256(from), second = _mm256_loadu_si256(from + 1);
 #pragma GCC unroll 6
             for (int row = 0; row < ROWS; row++) {
@@ -531,8 +538,8 @@ void refdec_pack(const int8_t* rows, int outputs, int inputs, const int32_t* ord
     std::memset(packed, OFFSET, static_cast<size_t>(groups) * steps * 4 * GROUP);
     for (int output = 0; output < outputs; output++) {
         const int8_t* row = rows + static_cast<size_t>(order[output]) * inputs;
-        uint8_t* to = packed + static_cast<size_t>(output / GROUP) * steps * 4 * GROUP + output % GROUP * 4;
-        for (int i = 0; i < inputs; i++) to[static_cast<size_t>(i / 4) * 4 * GROUP + i % 4] = row[i] + OFFSET;
+        uint8_t* to = packed + static_cast<size_t>(output / PACKED) * steps * 4 * PACKED + output % PACKED * 4;
+        for (int i = 0; i < inputs; i++) to[static_cast<size_t>(i / 4) * 4 * PACKED + i % 4] = row[i] + OFFSET;
     }
 }
 
