@@ -56,10 +56,10 @@ def test_graphs_are_captured_of_kernels_only(small_pair: Path, monkeypatch: pyte
     """Plain operations read lengths as they run, and a graph would keep those of its capture."""
     captured: list[network.Network] = []
     monkeypatch.setattr(llama, "Graphs", captured.append)
-    load_pair(small_pair, device="cpu")
+    load_pair(small_pair, device="cpu", precision="float32")
     assert not captured
     monkeypatch.setattr(network, "operations", lambda _: SimpleNamespace(**vars(plain)))
-    pair = load_pair(small_pair, device="cpu")
+    pair = load_pair(small_pair, device="cpu", precision="float32")
     models = (pair.forward, pair.backward)
     assert captured == [model.network for model in models if isinstance(model, llama.LlamaLM)]
 
