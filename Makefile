@@ -16,7 +16,7 @@ demo: $(READY)
 		"Is it hard to learn a new language?" \
 		"How do I learn to play the guitar?" \
 		"How can I become a better writer?"
-	$(BIN)/refdec infill --top 2 \
+	$(BIN)/refdec infill --top 2 --seed 1 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."
 
 # Daily work: no test that loads the embedded pair or starts processes.
