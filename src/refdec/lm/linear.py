@@ -29,16 +29,15 @@ class Stored:
     def float(self) -> torch.Tensor:
         return self.values.float() if self.scale is None else self.values.float() * self.scale[:, None]
 
-    def quantised(self, largest: int = LARGEST) -> Stored:
-        """The matrix in int8, with no magnitude over the largest: as it is stored, or else rounded anew."""
-        if self.scale is not None and (largest == LARGEST or int(self.values.abs().max()) <= largest):
+    def quantised(self) -> Stored:
+        if self.scale is not None:
             return self
-        return Stored(*quantise(self.float(), largest))
+        return Stored(*quantise(self.values.float()))
 
 
-def quantise(rows: torch.Tensor, largest: int = LARGEST) -> tuple[torch.Tensor, torch.Tensor]:
+def quantise(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Rows in int8, and one scale per row: (n, width) to (n, width) and (n,)."""
-    scale = rows.abs().amax(-1).clamp_(min=1e-20).div_(largest)
+    scale = rows.abs().amax(-1).clamp_(min=1e-20).div_(LARGEST)
     return (rows / scale[:, None]).round_().to(torch.int8), scale
 
 

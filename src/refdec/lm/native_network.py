@@ -192,7 +192,7 @@ class NativeNetwork:
 
     def _matrix(self, parts: Sequence[Stored], order: torch.Tensor | None = None) -> _Matrix:
         """Several matrices with the same inputs as one, packed; outputs in this order."""
-        exact = [part.quantised(self._code.refdec_largest()) for part in parts]
+        exact = [part.quantised() for part in parts]
         values = torch.cat([part.values for part in exact]).contiguous()
         scales = torch.cat([part.scale for part in exact if part.scale is not None]).float()
         outputs, inputs = values.shape

@@ -30,12 +30,13 @@ constexpr int PACKED = GROUP;
 constexpr int PACKED = LANES;
 #endif
 
-// Weights are stored without a sign, because the instructions multiply unsigned with signed bytes; what the offset adds
-// to a sum is subtracted again. Without VNNI two products are added in 16 bits, which is exact up to +-63.
+// The instructions multiply unsigned with signed bytes. With VNNI weights are stored without a sign, and what the offset
+// adds to a sum is subtracted again. Without it two products are added in 16 bits, which is exact if neither factor is
+// over 127: there inputs lose their sign, and weights take it over while they are multiplied.
 #if defined(__AVX512VNNI__) || defined(__AVXVNNI__)
-constexpr int OFFSET = 128, LARGEST = 127;
+constexpr int OFFSET = 128;
 #else
-constexpr int OFFSET = 64, LARGEST = 63;
+constexpr int OFFSET = 0;
 #endif
 
 typedef float Floats __attribute__((vector_size(4 * LANES), aligned(4)));
@@ -303,7 +304,7 @@ inline __m256i add_products(__m256i sums, __m256i weights, __m256i inputs) {
 #if defined(__AVXVNNI__)
     return _mm256_dpbusd_avx_epi32(sums, weights, inputs);
 #else
-    __m256i pairs = _mm256_maddubs_epi16(weights, inputs);
+    __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(inputs), _mm256_sign_epi8(weights, inputs));
     return _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 #endif
 }
@@ -528,9 +529,6 @@ extern "C" {
 
 // The digest of the source that this library was made of.
 const char* refdec_source() { return REFDEC_SOURCE; }
-
-// The largest magnitude of a weight that this library multiplies exactly.
-int refdec_largest() { return LARGEST; }
 
 // Rows of an int8 matrix (outputs, inputs) in the layout of Matrix.packed. Output i comes from row order[i].
 void refdec_pack(const int8_t* rows, int outputs, int inputs, const int32_t* order, uint8_t* packed) {
