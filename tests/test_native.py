@@ -124,6 +124,13 @@ def test_the_largest_numbers_are_multiplied_exactly(code: CDLL) -> None:
     assert torch.equal(model.logits(inputs), inputs @ signs.float().T)
 
 
+def test_ids_and_places_that_do_not_exist_are_refused(code: CDLL) -> None:
+    model = native(code, "one query per key")
+    for prefix in ([130], [-1], [1] * 64):
+        with pytest.raises(IndexError):
+            model.read([prefix])
+
+
 def test_shapes_that_it_does_not_know_are_left_to_torch(code: CDLL) -> None:
     shape, _ = model_of("one query per key")
     assert can_run(code, shape)

@@ -94,6 +94,10 @@ def load_library(variant: str) -> ctypes.CDLL | None:
         return None
     code = ctypes.CDLL(str(path))
     code.refdec_source.restype = ctypes.c_char_p
+    number, pointer = ctypes.c_int, ctypes.c_void_p
+    code.refdec_pack.argtypes = (pointer, number, number, pointer, pointer)
+    code.refdec_run.argtypes = (pointer, number, number, *(pointer,) * 5, number)
+    code.refdec_logits.argtypes = (pointer, number, pointer, pointer, number)
     return code if code.refdec_source().decode() == digest() else None
 
 
@@ -149,6 +153,10 @@ class NativeNetwork:
         filled: int,
     ) -> torch.Tensor:
         rows, n = tokens.shape
+        if not 0 <= int(tokens.min()) <= int(tokens.max()) < self.shape.vocabulary:
+            raise IndexError(f"There are token ids that are not below {self.shape.vocabulary}.")
+        if int(positions.max()) >= self.shape.window:
+            raise IndexError(f"There are tokens beyond the window of {self.shape.window}.")
         if tail is None:
             tail = TailBuffer.empty(self.shape, rows, n, self.dtype, self.device)
         features = torch.empty(rows, n, self.shape.width)
@@ -162,16 +170,15 @@ class NativeNetwork:
             )
         after = _Tail(tail.keys.data_ptr(), tail.values.data_ptr(), tail.capacity, filled)
         self._code.refdec_run(
-            ctypes.byref(self._network), rows, n, ctypes.c_void_p(tokens.data_ptr()),
-            ctypes.c_void_p(positions.data_ptr()), ctypes.byref(before), ctypes.byref(after),
-            ctypes.c_void_p(features.data_ptr()), torch.get_num_threads(),
+            ctypes.byref(self._network), rows, n, tokens.data_ptr(), positions.data_ptr(), ctypes.byref(before),
+            ctypes.byref(after), features.data_ptr(), torch.get_num_threads(),
         )  # fmt: skip
         return features
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
         inputs = features.float().contiguous()
         logits = torch.empty(len(inputs), self.shape.vocabulary)
-        pointers = (ctypes.c_void_p(inputs.data_ptr()), ctypes.c_void_p(logits.data_ptr()))
+        pointers = (inputs.data_ptr(), logits.data_ptr())
         self._code.refdec_logits(ctypes.byref(self._network), len(inputs), *pointers, torch.get_num_threads())
         return logits
 
@@ -200,8 +207,7 @@ class NativeNetwork:
         rows = order.to(torch.int32)
         groups = -(-outputs // GROUP)
         packed = torch.empty(groups, -(-inputs // 4), GROUP, 4, dtype=torch.uint8)
-        arguments = (ctypes.c_void_p(rows.data_ptr()), ctypes.c_void_p(packed.data_ptr()))
-        self._code.refdec_pack(ctypes.c_void_p(values.data_ptr()), outputs, inputs, *arguments)
+        self._code.refdec_pack(values.data_ptr(), outputs, inputs, rows.data_ptr(), packed.data_ptr())
         padded = torch.zeros(groups * GROUP)
         padded[:outputs] = scales[order]
         return _Matrix(inputs, outputs, self._pointer(packed), self._pointer(padded))
