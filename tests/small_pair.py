@@ -5,7 +5,10 @@ It writes hardly any English, but writes it in milliseconds, and differently for
 
 from __future__ import annotations
 
+import json
+import random
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer, decoders, pre_tokenizers
@@ -74,3 +77,16 @@ def _train(direction: Direction, ids: list[int], steps: int) -> LlamaForCausalLM
 def small_texts(count: int) -> list[str]:
     """Texts in the vocabulary of the small pair, all different."""
     return [f"{SENTENCES[number % (len(SENTENCES) - 1)][:40]} {number}" for number in range(count)]
+
+
+def write_training_text(name: str) -> str:
+    """Write 300 documents of three sentences to a file, and return its name."""
+    numbers = random.Random(0)
+    texts = [" ".join(numbers.choice(SENTENCES) for _ in range(3)) + f" {number}" for number in range(300)]
+    Path(name).write_text("\n\n".join(texts))
+    return name
+
+
+def read_config(home: str) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((Path(home) / "config.json").read_text())
+    return config

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import shutil
 from pathlib import Path
@@ -32,7 +31,7 @@ from refdec.train.rewordings import ModelJudge, Rewordings, Rewriter, make_rewor
 from refdec.train.tokenizer import load_tokenizer, unused_mark
 from refdec.train.windows import Mark, MixedWindows, StreamWindows, forward_rows, windows_of
 from tests.conftest import TINY, Run, our_engine, refusal
-from tests.small_pair import SENTENCES, small_texts
+from tests.small_pair import read_config, small_texts, write_training_text
 from tests.test_train_partner import save_forward, tokenizer_of
 
 MARKS = ["<|endoftext|>", "<|im_start|>", "<repo_name>"]
@@ -65,15 +64,7 @@ def corpus(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> str
     """A text, in a directory with the model."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(models, "parent")
-    numbers = random.Random(0)
-    texts = [" ".join(numbers.choice(SENTENCES) for _ in range(3)) + f" {number}" for number in range(300)]
-    Path("text.txt").write_text("\n\n".join(texts))
-    return "text.txt"
-
-
-def read_config(home: str) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads((Path(home) / "config.json").read_text())
-    return config
+    return write_training_text("text.txt")
 
 
 def figures(out: str) -> dict[str, tuple[float, float]]:

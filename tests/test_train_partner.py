@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ from refdec.train.model import Llama, Shape, document_mask
 from refdec.train.token_files import TokenFiles
 from refdec.train.tokenizer import start_of
 from tests.conftest import Run, refusal
-from tests.small_pair import SENTENCES, SMALL_SETTINGS, small_texts
+from tests.small_pair import SENTENCES, SMALL_SETTINGS, read_config, small_texts, write_training_text
 
 ENTRIES = 400
 QUICKLY = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu")
@@ -116,15 +115,7 @@ def corpus(tmp_path: Path, models: Path, monkeypatch: pytest.MonkeyPatch) -> str
     monkeypatch.chdir(tmp_path)
     for model in models.iterdir():
         shutil.copytree(model, model.name)
-    numbers = random.Random(0)
-    texts = [" ".join(numbers.choice(SENTENCES) for _ in range(3)) + f" {number}" for number in range(300)]
-    Path("text.txt").write_text("\n\n".join(texts))
-    return "text.txt"
-
-
-def read_config(home: str) -> dict[str, Any]:
-    config: dict[str, Any] = json.loads((Path(home) / "config.json").read_text())
-    return config
+    return write_training_text("text.txt")
 
 
 @pytest.mark.parametrize(("forward", "start", "stored"), [("gpt2", ENTRIES, "--bfloat16"), ("llama", 1, "--int8")])
