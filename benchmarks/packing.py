@@ -5,8 +5,10 @@
 
 MODEL is a directory of the Llama layout, its weights stored in any form. If its config.json names `forward_start_id`
 and `backward_start_id`, it is read both ways. Sensitivity is measured on some documents of the text, the loss on
-others. Choices other than int8 and groups have steps that make files of the same size. OUT gets the packed choice with
-the lowest loss: config.json, tokenizer.json, weights and SHA256SUMS. One JSON line comes last.
+others, beside the loss of the model as it is in int8. Before anything is rounded, inputs are smoothed (see
+train/smoothing.py); `--smooth 0` leaves them as they are. Choices other than int8 and groups have steps that make files
+of the same size. OUT gets the packed choice with the lowest loss: config.json, tokenizer.json, weights and SHA256SUMS.
+One JSON line comes last.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,8 @@ from refdec.lm.linear import Stored
 from refdec.lm.llama import LlamaLM
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import CHECKSUMS, load_model, read_json
-from refdec.lm.network import TorchNetwork
+from refdec.lm.native_network import NativeNetwork, can_run, fastest_library
+from refdec.lm.network import Network, TorchNetwork
 from refdec.lm.packed_weights import pack, save_packed
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
@@ -48,6 +51,7 @@ from refdec.train.packing import (
     round_compensated,
     round_plainly,
 )
+from refdec.train.smoothing import SHARE, largest_inputs, output_matrix, smooth
 
 EMBEDDING = "model.embed_tokens.weight"
 DOCUMENTS = 600  # half of them to measure sensitivity on, half to measure the loss on
@@ -103,12 +107,20 @@ def _windows(documents: Sequence[Sequence[int]], direction: Direction, start: in
 
 def losses(shape: LlamaShape, stored: Mapping[str, Stored], texts: Texts, precision: str) -> dict[Direction, Tensor]:
     """The mean nats per token of every held-out window."""
-    network, measured = TorchNetwork(shape, stored, torch.device("cpu"), precision), {}
+    network, measured = network_of(shape, stored, precision), {}
     for direction, windows in texts.held_out.items():
         model = LlamaLM(network, direction, int(windows[0, 0]))
         parts = [-model.score(model.read([[]] * len(part)), part[:, 1:]) for part in torch.split(windows, ROWS)]
         measured[direction] = torch.cat(parts).double().mean(-1)
     return measured
+
+
+def network_of(shape: LlamaShape, stored: Mapping[str, Stored], precision: str) -> Network:
+    """The network that users of a CPU have."""
+    code = fastest_library() if precision == "int8" else None
+    if can_run(code, shape):
+        return NativeNetwork(code, shape, stored)
+    return TorchNetwork(shape, stored, torch.device("cpu"), precision)
 
 
 def fit_size(weights: Weights, steps: Steps, round_matrix: Rounding, goal: int) -> dict[str, Stored]:
@@ -194,9 +206,8 @@ def main() -> None:
     parser.add_argument("--choices", nargs="+", choices=[*PACKED, *GROUPS], default=list(PACKED))
     parser.add_argument("--calibrate", type=int, default=20, help="windows per direction for the sensitivity")
     parser.add_argument("--measure", type=int, default=64, help="windows per direction for the loss")
-    parser.add_argument(
-        "--sensitivity", type=Path, help="a file that keeps the sensitivity, or has it from a run before"
-    )
+    parser.add_argument("--smooth", type=float, default=SHARE, help="share of the inputs' spread that weights take")
+    parser.add_argument("--measured", type=Path, help="a file that keeps what is measured, or has it from a run before")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     check_exportable(given.out)
@@ -207,20 +218,26 @@ def main() -> None:
     tokens = Tokens(load_tokenizer(given.model), initial.start)
     texts = read_texts(given.text, tokens, starts_of(config), shape.window, given.calibrate, given.measure)
     precision = choose_precision([given.model], choose_device("cpu"), None)
-    matrices = {name: tensor for name, tensor in source.items() if tensor.ndim == 2}
-    others = {name: Stored(tensor) for name, tensor in source.items() if tensor.ndim != 2}
-    sensitivities = _sensitivities(given, texts.calibration)
+    smoothed, factors, sensitivities = _measured(given, shape, source, texts.calibration)
+    matrices = {name: tensor for name, tensor in smoothed.items() if tensor.ndim == 2}
+    others = {name: Stored(tensor) for name, tensor in smoothed.items() if tensor.ndim != 2}
     packer = Packer(
         matrices, sensitivities, int(given.megabytes * 1e6) - sum(item.values.nbytes for item in others.values())
     )
-    exact = {name: Stored(tensor).quantised() for name, tensor in matrices.items()}
     report: dict[str, Any] = {"benchmark": "packing", "model": given.model.name, "precision": precision, "choices": {}}
+    report |= {"smooth": given.smooth}
     report["tokens"] = {direction.value: windows[:, 1:].numel() for direction, windows in texts.held_out.items()}
-    baseline = losses(shape, exact | others, texts, precision)
-    best, least = "", math.inf
-    for name, stored in _choices(given.choices, exact, packer):
+    as_it_is = {
+        name: Stored(tensor).quantised() if tensor.ndim == 2 else Stored(tensor) for name, tensor in source.items()
+    }
+    baseline = losses(shape, as_it_is, texts, precision)
+    best, least, head = "", math.inf, output_matrix(shape)
+    for name, rounded in _choices(given.choices, packer):
         print(f"{name}: reading the held-out text", file=sys.stderr)
-        measured = baseline if stored is exact else losses(shape, stored | others, texts, precision)
+        stored = {
+            key: replace(item, columns=factors.reciprocal()) if key == head else item for key, item in rounded.items()
+        }
+        measured = losses(shape, stored | others, texts, precision)
         figures = _figures(name, stored, measured, baseline, texts)
         report["choices"][name] = figures
         print(f"{name:12} {_line(figures)}", flush=True)
@@ -232,28 +249,42 @@ def main() -> None:
     print(json.dumps(report))
 
 
-def _sensitivities(given: argparse.Namespace, windows: Tensor) -> dict[str, Sensitivity]:
-    if given.sensitivity and given.sensitivity.exists():
-        kept = torch.load(given.sensitivity, weights_only=True)
-        return {name: Sensitivity(*parts) for name, parts in kept.items()}
-    began = time.perf_counter()
+def _measured(
+    given: argparse.Namespace, shape: LlamaShape, source: Weights, windows: Tensor
+) -> tuple[dict[str, Tensor], Tensor, dict[str, Sensitivity]]:
+    """The smoothed weights with the columns of the output matrix multiplied, their factors, and sensitivities."""
+    if given.measured and given.measured.exists():
+        inputs, kept = torch.load(given.measured, weights_only=True)
+        smoothed, factors = smooth(source, shape, inputs, given.smooth)
+        sensitivities = {name: Sensitivity(*parts) for name, parts in kept.items()}
+    else:
+        began = time.perf_counter()
 
-    def step(number: int) -> None:
-        seconds = time.perf_counter() - began
-        print(f"sensitivity: {number} of {len(windows)} windows, {seconds:.0f} s", file=sys.stderr)
+        def step(number: int) -> None:
+            seconds = time.perf_counter() - began
+            print(f"sensitivity: {number} of {len(windows)} windows, {seconds:.0f} s", file=sys.stderr)
 
-    model = load_model(given.model, torch.device("cpu"))
-    measured = measure_sensitivity(model, windows, torch.Generator().manual_seed(given.seed), step)
-    if given.sensitivity:
-        torch.save({name: (item.inputs, item.rows) for name, item in measured.items()}, given.sensitivity)
-    return measured
+        model = load_model(given.model, torch.device("cpu"))
+        inputs = largest_inputs(model, windows[::2])
+        smoothed, factors = smooth(source, shape, inputs, given.smooth)
+        model.load_state_dict(smoothed, strict=False)
+        sensitivities = measure_sensitivity(model, windows, torch.Generator().manual_seed(given.seed), step)
+        if given.measured:
+            torch.save(
+                (inputs, {name: (item.inputs, item.rows) for name, item in sensitivities.items()}), given.measured
+            )
+    head = output_matrix(shape)
+    smoothed[head] = smoothed[head] * factors
+    exact = sensitivities[head]
+    return smoothed, factors, sensitivities | {head: Sensitivity(exact.inputs / factors.outer(factors), exact.rows)}
 
 
-def _choices(names: Sequence[str], exact: dict[str, Stored], packer: Packer) -> Iterator[tuple[str, dict[str, Stored]]]:
-    yield "int8", exact
+def _choices(names: Sequence[str], packer: Packer) -> Iterator[tuple[str, dict[str, Stored]]]:
+    yield "int8", {name: Stored(weight).quantised() for name, weight in packer.weights.items()}
     for name in names:
         if name in GROUPS:
-            yield name, {key: Stored(in_groups(weight, GROUPS[name])) for key, weight in packer.weights.items()}
+            rounded = {key: in_groups(weight, GROUPS[name]) for key, weight in packer.weights.items()}
+            yield name, {key: Stored(weight).quantised() for key, weight in rounded.items()}
         else:
             yield name, getattr(packer, name)()
 

@@ -50,8 +50,12 @@ def directory(tmp_path: Path, weights: dict[str, Stored]) -> Path:
 
 
 def test_packed_values_and_scales_are_read_as_they_were() -> None:
+    three = random_matrix(6, 4)
     matrices = {"one": random_matrix(), "two": random_matrix(5, 1), "norm": Stored(torch.ones(3))}
-    tensors = {"norm": torch.ones(3)} | pack("one", matrices["one"]) | pack("two", matrices["two"])
+    matrices["three"] = Stored(three.values, three.scale, torch.tensor([1.0, 2.0, 0.5, 4.0]))
+    tensors = {"norm": torch.ones(3)}
+    for name in ("one", "two", "three"):
+        tensors |= pack(name, matrices[name])
     read = unpack(tensors)
     assert set(read) == set(matrices)
     for name, matrix in matrices.items():
@@ -117,6 +121,11 @@ DAMAGES: dict[str, tuple[str, Callable[[Tensor], Tensor], str]] = {
     "negative": (".shape", _shaped(-64, -32), "not a packed matrix"),
     "of three sizes": (".shape", _shaped(64, 8, 4), "not a packed matrix"),
     "of another shape": (".shape", _shaped(32, 64), r"shape \(32, 64\), and its scales \(64,\)"),
+    "with columns of another number": (
+        ".columns",
+        lambda _: torch.ones(31),
+        r"shape \(64, 32\), and its scales \(31,\)",
+    ),
     "with few scales": (".scale", lambda scale: scale[:9].clone(), r"shape \(64, 32\), and its scales \(9,\)"),
 }
 
@@ -126,7 +135,7 @@ def test_damaged_packed_weights_are_refused(directory: Path, damage: str) -> Non
     ending, change, message = DAMAGES[damage]
     path = directory / "model.safetensors"
     tensors = load_file(path)
-    tensors[MATRIX + ending] = change(tensors[MATRIX + ending])
+    tensors[MATRIX + ending] = change(tensors.get(MATRIX + ending, torch.ones(32)))
     save_file(tensors, path)
     for read in (read_llama, lambda place: load_model(place, CPU)):
         with pytest.raises(ModelError, match=message):

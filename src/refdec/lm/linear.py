@@ -1,7 +1,9 @@
 """Matrices as files store them and as a model multiplies with them: in float32, bfloat16 or int8.
 
 An int8 matrix has one scale per row, and so do the inputs that it is multiplied with: the product is exact integer
-arithmetic, and the result of a row does not depend on the other rows.
+arithmetic, and the result of a row does not depend on the other rows. A matrix may also have one scale per column,
+by which inputs are multiplied before they are rounded: a column whose inputs are large would take the steps of all
+others.
 """
 
 from __future__ import annotations
@@ -21,18 +23,26 @@ LARGEST = 127
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A matrix (outputs, inputs) as a file stores it: floating point, or int8 with one scale per row."""
+    """A matrix (outputs, inputs) as a file stores it: floating point, or int8 with one scale per row.
+
+    An int8 matrix may have one scale per column too.
+    """
 
     values: torch.Tensor
     scale: torch.Tensor | None = None
+    columns: torch.Tensor | None = None
 
     def float(self) -> torch.Tensor:
-        return self.values.float() if self.scale is None else self.values.float() * self.scale[:, None]
+        exact = self.values.float() if self.scale is None else self.values.float() * self.scale[:, None]
+        return exact if self.columns is None else exact * self.columns
 
     def quantised(self) -> Stored:
-        if self.scale is not None:
-            return self
-        return Stored(*quantise(self.values.float()))
+        """In int8, and as it is stored if that is int8."""
+        return self if self.scale is not None else Stored(*quantise(self.values.float()))
+
+    def without_columns(self) -> Stored:
+        """In int8 with scales per row alone; a matrix that has others is rounded anew."""
+        return self.quantised() if self.columns is None else Stored(*quantise(self.float()))
 
 
 def quantise(rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -70,17 +80,17 @@ class Int8Linear:
     def __init__(self, stored: Stored) -> None:
         exact = stored.quantised()
         assert exact.scale is not None
-        self._weight, self._scale = exact.values.t().contiguous(), exact.scale.float()
+        self._weight, self._scale, self._columns = exact.values.t().contiguous(), exact.scale.float(), exact.columns
 
     def __call__(self, rows: torch.Tensor) -> torch.Tensor:
-        values, scale = quantise(rows)
+        values, scale = quantise(rows if self._columns is None else rows * self._columns)
         return torch._int_mm(values, self._weight).to(torch.float32).mul_(self._scale).mul_(scale[:, None])
 
 
 def make_linear(parts: Sequence[Stored], precision: str, device: torch.device) -> Linear:
     """Several matrices with the same inputs as one, their outputs one after the other."""
     if precision == "int8":
-        exact = [part.quantised() for part in parts]
+        exact = [part.without_columns() for part in parts]
         scales = [part.scale for part in exact if part.scale is not None]
         return Int8Linear(Stored(torch.cat([part.values for part in exact]).to(device), torch.cat(scales).to(device)))
     weight = torch.cat([part.float() for part in parts])

@@ -130,6 +130,7 @@ class NativeNetwork:
         output = embedding if shape.tied else stored["lm_head.weight"]
         table = embedding.float().contiguous()
         self.head = LinearHead(table if output is embedding else output.float())
+        self._columns = output.columns
         self.cost = cost_of(shape, self.precision)
         cosine, sine = rotary_tables(shape, self.device)
         homes = [f"model.layers.{number}." for number in range(shape.layers)]
@@ -141,7 +142,12 @@ class NativeNetwork:
         self._kept.append(each)
         pointers = [self._pointer(tensor) for tensor in tables]
         self._network = _Network(
-            *sizes, shape.vocabulary, shape.epsilon, *pointers, ctypes.addressof(each), self._matrix([output])
+            *sizes,
+            shape.vocabulary,
+            shape.epsilon,
+            *pointers,
+            ctypes.addressof(each),
+            self._matrix([output.quantised()]),
         )
 
     def run(
@@ -176,7 +182,7 @@ class NativeNetwork:
         return features
 
     def logits(self, features: torch.Tensor) -> torch.Tensor:
-        inputs = features.float().contiguous()
+        inputs = (features if self._columns is None else features * self._columns).float().contiguous()
         logits = torch.empty(len(inputs), self.shape.vocabulary)
         pointers = (inputs.data_ptr(), logits.data_ptr())
         self._code.refdec_logits(ctypes.byref(self._network), len(inputs), *pointers, torch.get_num_threads())
@@ -184,7 +190,7 @@ class NativeNetwork:
 
     def _layer(self, stored: Mapping[str, Stored], home: str) -> _Layer:
         def matrix(*names: str) -> list[Stored]:
-            return [stored[f"{home}{name}_proj.weight"] for name in names]
+            return [stored[f"{home}{name}_proj.weight"].without_columns() for name in names]
 
         norms = (stored[f"{home}{name}_layernorm.weight"].float() for name in ("input", "post_attention"))
         # Gates and values take turns, so that a block of outputs has both.
@@ -198,10 +204,9 @@ class NativeNetwork:
         )
 
     def _matrix(self, parts: Sequence[Stored], order: torch.Tensor | None = None) -> _Matrix:
-        """Several matrices with the same inputs as one, packed; outputs in this order."""
-        exact = [part.quantised() for part in parts]
-        values = torch.cat([part.values for part in exact]).contiguous()
-        scales = torch.cat([part.scale for part in exact if part.scale is not None]).float()
+        """Several int8 matrices with the same inputs as one, packed; outputs in this order."""
+        values = torch.cat([part.values for part in parts]).contiguous()
+        scales = torch.cat([part.scale for part in parts if part.scale is not None]).float()
         outputs, inputs = values.shape
         order = torch.arange(outputs) if order is None else order
         rows = order.to(torch.int32)

@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from refdec.lm.cost import Cost, Sizes
 from refdec.lm.head import Head, LinearHead
-from refdec.lm.linear import FloatLinear, Linear, Stored, make_linear
+from refdec.lm.linear import FloatLinear, Int8Linear, Linear, Stored, make_linear
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.operations import operations
 from refdec.lm.prefix_cache import Prefix, Prefixes, Tail, TailBuffer
@@ -86,7 +86,8 @@ class TorchNetwork:
         output = embedding if shape.tied else stored["lm_head.weight"]
         self._embedding = embedding.float().to(device, torch.float32)
         self.head = LinearHead(self._embedding if output is embedding else output.float().to(device))
-        self._to_logits = make_linear([output], precision, device)
+        int8 = precision == "int8"
+        self._to_logits = Int8Linear(output) if int8 else make_linear([output], precision, device)
         self._final_norm = stored["model.norm.weight"].float().to(device)
         self._layers = [
             _load_layer(stored, f"model.layers.{number}.", precision, device) for number in range(shape.layers)

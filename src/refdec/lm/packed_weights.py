@@ -1,8 +1,9 @@
 """The packed form of a matrix: int8 values that are coded by how often they occur, and one scale per row.
 
 A file has three tensors for it: `name`, the coded bytes; `name.scale`, a float32 per row; `name.shape`, its rows and
-columns. The bytes are a zlib stream with Huffman codes alone, which any zlib reads: a value that occurs often takes
-few bits, so that a coarser step of the values makes a smaller file. Knows nothing of models.
+columns. Where columns have scales of their own, there is also `name.columns`. The bytes are a zlib stream with Huffman
+codes alone, which any zlib reads: a value that occurs often takes few bits, so that a coarser step of the values makes
+a smaller file. Knows nothing of models.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from safetensors.torch import save_file
 
 from refdec.lm.linear import Stored
 
-SCALE, SHAPE = ".scale", ".shape"
+SCALE, SHAPE, COLUMNS = ".scale", ".shape", ".columns"
 MOST_MEMORY = 9
 """zlib's largest buffer: a table of codes per 32,768 values. Fewer values per table make a slightly larger file."""
 
@@ -37,11 +38,12 @@ def pack(name: str, matrix: Stored) -> dict[str, torch.Tensor]:
     assert matrix.scale is not None
     coder = zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS, MOST_MEMORY, zlib.Z_HUFFMAN_ONLY)
     stream = coder.compress(matrix.values.contiguous().numpy().tobytes()) + coder.flush()
-    return {
+    tensors = {
         name: torch.frombuffer(bytearray(stream), dtype=torch.uint8),
         name + SCALE: matrix.scale.float(),
         name + SHAPE: torch.tensor(matrix.values.shape),
     }
+    return tensors if matrix.columns is None else tensors | {name + COLUMNS: matrix.columns.float()}
 
 
 def save_packed(directory: Path, weights: Mapping[str, Stored], largest: int = LARGEST_FILE) -> list[Path]:
@@ -68,7 +70,7 @@ def save_packed(directory: Path, weights: Mapping[str, Stored], largest: int = L
 
 def unpack(tensors: Mapping[str, torch.Tensor]) -> dict[str, Stored]:
     """The tensors of files by name, each with its scale if it has one; packed ones in int8."""
-    beside = {name + ending for name in tensors for ending in (SCALE, SHAPE)}
+    beside = {name + ending for name in tensors for ending in (SCALE, SHAPE, COLUMNS)}
     matrices = {name: tensor for name, tensor in tensors.items() if name not in beside}
     packed = [name for name in matrices if name + SHAPE in tensors]
     packed.sort(key=lambda name: -tensors[name].numel())  # the longest first, so that no thread is left alone with it
@@ -76,10 +78,16 @@ def unpack(tensors: Mapping[str, torch.Tensor]) -> dict[str, Stored]:
         inflated = pool.map(lambda name: _inflate(name, tensors[name], tensors[name + SHAPE]), packed)
         matrices |= dict(zip(packed, inflated, strict=True))
     for name, matrix in matrices.items():
-        scale = tensors.get(name + SCALE)
-        if scale is not None and (matrix.ndim != 2 or scale.shape != matrix.shape[:1]):
-            raise ValueError(f"{name} has the shape {tuple(matrix.shape)}, and its scales {tuple(scale.shape)}")
-    return {name: Stored(matrix, tensors.get(name + SCALE)) for name, matrix in matrices.items()}
+        for scales, size in (
+            (tensors.get(name + SCALE), matrix.shape[:1]),
+            (tensors.get(name + COLUMNS), matrix.shape[1:]),
+        ):
+            if scales is not None and (matrix.ndim != 2 or scales.shape != size):
+                raise ValueError(f"{name} has the shape {tuple(matrix.shape)}, and its scales {tuple(scales.shape)}")
+    return {
+        name: Stored(matrix, tensors.get(name + SCALE), tensors.get(name + COLUMNS))
+        for name, matrix in matrices.items()
+    }
 
 
 def _inflate(name: str, stream: torch.Tensor, shape: torch.Tensor) -> torch.Tensor:
