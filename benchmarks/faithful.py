@@ -144,7 +144,9 @@ def figures(rows: Sequence[Row], pair: Pair, changed: Changed | None) -> dict[st
         "worst_window_of_references": round(fluency(pair, [group[0] for group in references]), 2),
     }
     if changed:
-        result["facts"] = round(100 * sum(not changed(*both) for both in zip(sources, texts, strict=True)) / len(texts), 1)
+        result["facts"] = round(
+            100 * sum(not changed(*both) for both in zip(sources, texts, strict=True)) / len(texts), 1
+        )
     return result
 
 

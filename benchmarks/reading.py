@@ -92,9 +92,7 @@ def figures(rows: Sequence[Row], drawn: Sequence[Row]) -> dict[str, dict[str, di
         in_group = sum(kind_of(row["row"]) in kinds for row in drawn)
         table[group] = {}
         for system in SYSTEMS:
-            said = Counter(
-                row["verdict"] for row in rows if row["system"] == system and kind_of(row["row"]) in kinds
-            )
+            said = Counter(row["verdict"] for row in rows if row["system"] == system and kind_of(row["row"]) in kinds)
             if not said:
                 continue
             table[group][system] = {
@@ -152,7 +150,9 @@ def main() -> None:
     tabling.add_argument("--verdicts", type=Path, required=True, help="JSON lines with item and verdict")
     arguments = parser.parse_args()
     if arguments.command == "draw":
-        ours, contexts = ([row for path in files for row in read_rows(path)] for files in (arguments.ours, arguments.contexts))
+        ours, contexts = (
+            [row for path in files for row in read_rows(path)] for files in (arguments.ours, arguments.contexts)
+        )
         wanted = {kind: getattr(arguments, kind) for kind in WANTED}
         parts = zip(("sheet", "key", "drawn"), draw(ours, contexts, wanted, arguments.seed), strict=True)
         for name, rows in parts:

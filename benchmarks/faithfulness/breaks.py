@@ -7,6 +7,7 @@ Knows nothing of what should find the breaks.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from refdec.errors import InputError
 HOME = Path(__file__).resolve().parent
 
 KINDS = ("negation", "number", "names", "word", "drop", "add", "tense", "grammar")
-"""What an edit does: negates or affirms, changes a number, exchanges two names, puts an opposite or a sister word, drops
-a clause, adds one, puts another tense, or breaks the grammar and nothing else."""
+"""What an edit does: negates or affirms, changes a number, exchanges two names, puts an opposite or a sister word,
+drops a clause, adds one, puts another tense, or breaks the grammar and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ def edited(text: str, edit: dict[str, Any]) -> str:
     else:
         replacements = {edit["from"]: edit["to"]}
     spans = sorted((*_place(text, piece), new) for piece, new in replacements.items())
-    if any(end > begin for (_, end, _), (begin, _, _) in zip(spans, spans[1:], strict=False)):
+    if any(end > begin for (_, end, _), (begin, _, _) in itertools.pairwise(spans)):
         raise InputError(f"The names {' and '.join(replacements)} overlap in {text!r}.")
     for begin, end, new in reversed(spans):
         text = text[:begin] + new + text[end:]

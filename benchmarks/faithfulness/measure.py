@@ -65,9 +65,7 @@ def unfaithful(pairs: Iterable[AnyPair], compare: Compare) -> dict[AnyPair, Comp
     return {pair: verdict for pair, verdict in verdicts.items() if not verdict.faithful}
 
 
-def confidences(
-    reflector: Reflector, pairs: Sequence[AnyPair], settings: ParaphraseSettings
-) -> dict[AnyPair, float]:
+def confidences(reflector: Reflector, pairs: Sequence[AnyPair], settings: ParaphraseSettings) -> dict[AnyPair, float]:
     """The confidence of each text as the only candidate of its source, whose contexts are sampled once."""
     check_calibrated(reflector.pair.name)
     settings = replace(settings, exact=True)  # texts that fall behind are read to the end too
