@@ -1,0 +1,89 @@
+"""The test bed for faithfulness: edits do what they say and nothing else, and the table counts what was found."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pytest
+from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_pairs, edited, good_pairs
+from benchmarks.faithfulness.measure import AnyPair, confidences, figures, groups, unfaithful
+
+from refdec import InputError, ParaphraseSettings, Reflector
+from tests.conftest import lend_calibration
+
+
+def test_an_edit_applies_exactly_once() -> None:
+    assert edited("It was late.", {"from": "was", "to": "was not"}) == "It was not late."
+    for text in ("It is late.", "It was what it was."):
+        with pytest.raises(InputError, match="an edit needs a piece that stands once"):
+            edited(text, {"from": "was", "to": "was not"})
+
+
+def test_a_piece_is_made_of_whole_words() -> None:
+    assert edited("Ann met Anna.", {"from": "Ann", "to": "Eve"}) == "Eve met Anna."
+
+
+def test_names_change_places() -> None:
+    assert edited("Ann Lee met Bo.", {"swap": ["Ann Lee", "Bo"]}) == "Bo met Ann Lee."
+    with pytest.raises(InputError, match="overlap"):
+        edited("Ann Lee met Bo.", {"swap": ["Ann Lee", "Lee"]})
+
+
+def test_every_edit_of_the_bed_applies_and_changes_its_text() -> None:
+    good, broken = {pair.id: pair for pair in good_pairs()}, broken_pairs()
+    assert all(pair.text not in (good[pair.pair].text, pair.source) for pair in broken)
+    assert all(pair.source == good[pair.pair].source for pair in broken)
+    assert len({(pair.pair, pair.text) for pair in broken}) == len(broken)
+
+
+def test_the_bed_is_large_and_mixed_evenly() -> None:
+    good, broken = good_pairs(), broken_pairs()
+    assert len({pair.id for pair in good}) == len(good) >= 170
+    assert all(pair.text != pair.source for pair in good)
+    kinds = Counter(pair.kind for pair in broken)
+    assert set(kinds) == set(KINDS)
+    assert kinds.total() >= 900
+    assert min(kinds.values()) >= 0.08 * kinds.total()
+    words = [pair.outside for pair in broken if pair.kind == "word"]
+    assert sum(words) >= len(words) / 2
+
+
+@dataclass(frozen=True)
+class Said:
+    cost: float
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def faithful(self) -> bool:
+        return self.cost <= 1
+
+
+def test_the_table_counts_found_breaks_and_false_alarms() -> None:
+    good = [GoodPair("a", "order", "s", "right"), GoodPair("b", "order", "s", "odd")]
+    broken = [
+        BrokenPair("a", "word", "s", "wrong", outside=True),
+        BrokenPair("a", "word", "s", "sly"),
+        BrokenPair("b", "grammar", "s", "sly too"),
+    ]
+    found = unfaithful([*good, *broken], lambda _, text: Said(2.0 if text in ("wrong", "odd") else 0.0))
+    sure: dict[AnyPair, float] = {good[0]: 0.9, good[1]: 0.8, broken[0]: 0.1, broken[1]: 0.95, broken[2]: 0.1}
+    table = figures(groups(good, broken), found, sure)
+    assert table["word"] == {"pairs": 2, "unfaithful": 50.0, "sure": 50.0}
+    assert table["word outside"] == {"pairs": 1, "unfaithful": 100.0, "sure": 0.0}
+    assert table["all but grammar"]["unfaithful"] == 50.0
+    assert table["all broken"]["pairs"] == 3
+    assert table["all good"] == {"pairs": 2, "unfaithful": 50.0, "sure": 50.0}
+
+
+def test_each_text_gets_the_confidence_it_would_have_alone(
+    small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lend_calibration(monkeypatch)
+    settings = ParaphraseSettings(contexts=3, context_tokens=6, kept_contexts=2)
+    source = "Anna walked to the house in the morning."
+    pairs = [GoodPair(text, "order", source, text) for text in ("In the morning Anna walked to it.", "Anna was late.")]
+    together = confidences(small_reflector, pairs, settings)
+    assert together.keys() == set(pairs)
+    for pair in pairs:
+        assert confidences(small_reflector, [pair], settings)[pair] == pytest.approx(together[pair], abs=1e-4)
