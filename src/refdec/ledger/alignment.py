@@ -33,7 +33,7 @@ class Alignment:
     source: Reading
     text: Reading
     matches: list[Match] = field(default_factory=list)
-    to_text: dict[int, int] = field(default_factory=dict)  # single words only
+    to_text: dict[int, int] = field(default_factory=dict)  # a phrase by its first word
     to_source: dict[int, int] = field(default_factory=dict)
     used_source: set[int] = field(default_factory=set)
     used_text: set[int] = field(default_factory=set)
@@ -42,8 +42,7 @@ class Alignment:
         self.matches.append(Match(source, text, step))
         self.used_source.update(source)
         self.used_text.update(text)
-        if len(source) == len(text) == 1:
-            self.to_text[source[0]], self.to_source[text[0]] = text[0], source[0]
+        self.to_text[source[0]], self.to_source[text[0]] = text[0], source[0]
 
     def free_source(self) -> list[int]:
         return [at for at in counted(self.source) if at not in self.used_source]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, zip_longest
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, counted, name_runs
@@ -31,10 +32,10 @@ def negation(alignment: Alignment) -> Iterator[Change]:
     if here and len(here) == len(there):
         targets = [alignment.to_text.get(_target(source, at)) for at in here]
         others = [_target(text, at) for at in there]
-        known = [at for at in targets if at is not None]
-        if known and len(known) == len(targets) and not set(known) & set(others):
-            aligned = [at for at in others if at in alignment.to_source]
-            if len(aligned) == len(others):
+        rank = {at: number for number, at in enumerate(counted(text))}
+        if all(at in rank for at in targets) and all(at in alignment.to_source for at in others):
+            near = min(abs(rank[at] - rank[other]) for at in targets for other in others if at is not None)
+            if near > 2:
                 yield change("negation", source, tuple(here), text, tuple(there), COSTS.negation_moved)
 
 
@@ -119,10 +120,23 @@ def modals(alignment: Alignment) -> Iterator[Change]:
         cost = modal_cost(source.words[at], text.words[other], source.words, source.question)
         yield change("modal", source, (at,), text, (other,), cost)
     soft = source.question and text.question
+    there = [at for at in there if not _was_infinitive(alignment, at)]
     for at in here:
         yield change("modal", source, (at,), text, (), COSTS.modal_near if soft else COSTS.modal)
     for at in there:
         yield change("modal", source, (), text, (at,), COSTS.modal_near if soft else COSTS.modal)
+
+
+def _was_infinitive(alignment: Alignment, modal: int) -> bool:
+    """Whether "will" or "would" stands before a verb that had "to": "expects sales to rise", "expects that sales will rise"."""
+    words = alignment.text.words
+    if words[modal].lower not in ("will", "would"):
+        return False
+    for at in range(modal + 1, min(modal + 4, len(words))):
+        place = alignment.to_source.get(at)
+        if place is not None and place > 0:
+            return alignment.source.words[place - 1].lower == "to"
+    return False
 
 
 def modal_cost(modal: Word, other: Word, sentence: Sequence[Word], question: bool) -> float:
@@ -142,9 +156,25 @@ def question(alignment: Alignment) -> Iterator[Change]:
     elif source.question:
         here, there = _asked(source, alignment.used_source), _asked(text, alignment.used_text)
         lost, new = list((here - there).elements()), list((there - here).elements())
-        for word, other in zip(lost + [""] * len(new), new + [""] * len(lost), strict=False):
-            if word or other:
-                yield Change("question", word, other, None, None, COSTS.asked)
+        for word, other in zip_longest(lost, new, fillvalue=""):
+            cost = COSTS.pronoun if _asks_alike(word, other, alignment) else COSTS.asked
+            yield Change("question", word, other, None, None, cost)
+
+
+_PARAPHRASED = {"how": {"way", "method", "mean", "procedure", "step"}, "why": {"reason", "cause", "purpose"}, "when": {"time", "date", "year"}, "where": {"place", "location"}}
+
+
+def _asks_alike(word: str, other: str, alignment: Alignment) -> bool:
+    """Whether "what" and a noun ask for the same as another question word: "what is the reason", "why"."""
+    return asked_noun(word, other, alignment.text) is not None or asked_noun(other, word, alignment.source) is not None
+
+
+def asked_noun(word: str, other: str, reading: Reading) -> int | None:
+    """The noun that turns "what" into the other question word."""
+    if other not in ("what", ""):
+        return None
+    nouns = _PARAPHRASED.get(word, set())
+    return next((at for at, item in enumerate(reading.words) if nouns & item.meaning.names), None)
 
 
 def _asked(reading: Reading, used: set[int]) -> Counter[str]:
@@ -192,8 +222,16 @@ def _connectives(reading: Reading, used: set[int]) -> dict[str, int]:
 
 
 def _has(reading: Reading, name: str) -> bool:
-    loose = {"cause": ("as", "since", "for", "due"), "contrast": ("still", "in", "as")}[name]
-    return any(word.lower in loose for word in reading.words) and name == "cause"
+    """Whether a text may say it in another way: "as" and verbs such as "lead to" can give a cause."""
+    return name == "cause" and any(word.lower in ("as", "since", "for", "due") or says_cause(word) for word in reading.words)
+
+
+def says_cause(word: Word) -> bool:
+    return not closed.CAUSING.isdisjoint(base for base, _ in word.bases)
+
+
+def gives_cause(reading: Reading) -> bool:
+    return any(closed.CONNECTIVES.get(word.lower) == "cause" or word.lower in ("due", "owing", "thanks") for word in reading.words)
 
 
 def _links(alignment: Alignment, name: Callable[[Word], str], cost: float) -> Iterator[Change]:
@@ -218,6 +256,8 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
     for at, other in sorted(alignment.to_text.items()):
         if at in here and other in there:
             cost = tense_cost(here[at], there[other])
+            if cost and source.question and "future" in there[other].tenses | here[at].tenses:
+                cost = COSTS.perfect
             if cost:
                 flagged = flagged or cost >= COSTS.tense
                 yield change("tense", source, (at,), text, (other,), cost)
@@ -231,7 +271,7 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
             if not any(_compatible(tense, mine) for tense in others[at].tenses for mine in tenses_here):
                 flagged = True
                 yield change("tense", source, copulas[:1], text, (at,), COSTS.tense)
-    if not flagged and said:
+    if not flagged and said - {"modal"}:
         for at, verb in others.items():
             certain = verb.tenses - {"modal", "perfect"}
             if len(certain) == 1 and "" not in certain and len(verb.tenses) == 1:
@@ -249,7 +289,7 @@ def tense_cost(verb: Verb, other: Verb) -> float:
 
 
 def _compatible(tense: str, other: str) -> bool:
-    return tense == other or {tense, other} in ({"past", "perfect"}, {"present", "perfect"})
+    return tense == other or "modal" in (tense, other) or {tense, other} in ({"past", "perfect"}, {"present", "perfect"})
 
 
 def plurals(alignment: Alignment) -> Iterator[Change]:
@@ -297,6 +337,14 @@ def _is_loose(reading: Reading, at: int) -> bool:
     return compound or (before is not None and before.kind == "number" and before.value not in ("1", "one"))
 
 
+def is_each(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "each" or "every" says what "a" or "per" says on the other side: "each year", "a year"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    place = mates.get(at + 1)
+    return reading.words[at].lower in ("each", "every") and bool(place) and other.words[place - 1].lower in ("a", "an", "per")
+
+
 _LIKE = [
     frozenset(group.split())
     for group in (
@@ -325,9 +373,9 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
     to_text = {-1: -1, len(source.words): len(text.words), **alignment.to_text}
     kept = {match.source[0] for match in alignment.matches if match.step.kind == "kept" and len(match.source) == 1}
     kept |= {-1, len(source.words)}
-    for left, right in zip(order, order[1:], strict=False):
+    for left, right in pairwise(order):
         other_left, other_right = to_text.get(left), to_text.get(right)
-        if other_left is None or other_right is None or rank[other_right] != rank[other_left] + 1:
+        if other_left not in rank or other_right not in rank or rank[other_right] != rank[other_left] + 1:
             continue
         gap = [at for at in range(left + 1, right) if at not in alignment.used_source]
         other_gap = [at for at in range(other_left + 1, other_right) if at not in alignment.used_text]
@@ -366,7 +414,9 @@ def _prepositions(
     lost = tuple(at for at in here if source.words[at].lower in changed)
     new = tuple(at for at in there if text.words[at].lower in changed)
     alike = any(changed <= group for group in _LIKE) and lost and new
-    if number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
+    if changed == {"of"} or (changed == {"per"} and not lost):
+        cost = COSTS.determiner
+    elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
     elif alike or not same:
         cost = COSTS.pronoun
@@ -381,7 +431,7 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
     source, text = alignment.source, alignment.text
     here, there = _of_kind(source, gap, "determiner"), _of_kind(text, other_gap, "determiner")
     names, others = {source.words[at].lower for at in here}, {text.words[at].lower for at in there}
-    if names ^ others - {"a", "an"}:
+    if (names ^ others) - {"a", "an"}:
         yield change("determiner", source, tuple(here), text, tuple(there), COSTS.determiner)
 
 
@@ -452,9 +502,9 @@ def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int],
     left: set[int] = set()
     for place in range(found[at].first - 1, -1, -1):
         word = words[place]
-        if _ends_side(words, place) or (place in found and not is_plural(word) and not word.is_part("n")):
+        if _ends_side(words, place) or (place in found and not word.is_part("n")):
             break
-        if _is_thing(word):
+        if _is_thing(word) and _is_bare(words, place):
             left.add(place)
     right: set[int] = set()
     agent: set[int] = set()
@@ -464,7 +514,7 @@ def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int],
         if _ends_side(words, place) or (place in found and not word.is_part("n")):
             break
         by = by or word.lower == "by"
-        if _is_thing(word):
+        if _is_thing(word) and (by or _is_bare(words, place)):
             (agent if by else right).add(place)
     return (agent, left) if found[at].passive else (left, right | agent)
 
@@ -480,6 +530,17 @@ def _ends_side(words: Sequence[Word], place: int) -> bool:
         "when",
         "while",
     )
+
+
+def _is_bare(words: Sequence[Word], at: int) -> bool:
+    """Whether no preposition stands before the noun phrase of this word."""
+    for place in range(at - 1, max(-1, at - 5), -1):
+        word = words[place]
+        if word.kind == "preposition" or word.lower in closed.PREPOSITIONS:
+            return False
+        if word.kind not in ("determiner", "person", "number", "content", "name") or (word.is_part("v") and not word.is_part("n")):
+            return True
+    return True
 
 
 def _is_thing(word: Word) -> bool:
@@ -501,7 +562,7 @@ def _exchanged(alignment: Alignment) -> Iterator[Change]:
             crossed = _alike(context, other_rival) + _alike(rival, other_context)
             own = _alike(context, other_context) + _alike(rival, other_rival)
             between = source.words[span[-1] + 1 : other_span[0]]
-            if crossed >= 3 and crossed > own and not _is_loose_link(between):
+            if crossed >= 3 and crossed >= own + 2 and not _is_loose_link(between):
                 yield change("roles", source, (*span, *other_span), text, (first, other_first), COSTS.roles)
                 return
 
@@ -518,7 +579,10 @@ def _spans(reading: Reading) -> list[list[int]]:
 
 
 def _around(reading: Reading, first: int, last: int) -> tuple[str, str]:
+    """The neighbours of a run of words, articles left out."""
     words = reading.words
+    while first and words[first - 1].kind == "determiner":
+        first -= 1
     before = words[first - 1].lower if first else "^"
     after = words[last + 1].lower if last + 1 < len(words) else "$"
     return before, "$" if after in ".!?" else after

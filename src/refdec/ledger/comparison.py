@@ -6,14 +6,14 @@ Plain rules and a lexicon, no model. It knows English; of other languages it com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
 from refdec.ledger.change import Change, change
-from refdec.ledger.checks import CHECKS
+from refdec.ledger.checks import CHECKS, asked_noun, gives_cause, is_each, says_cause
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
 from refdec.ledger.reading import Reading, Word, read
@@ -64,8 +64,19 @@ def compare(source: str, text: str) -> Comparison:
     changes = [*_matched(alignment), *_left_over(alignment)]
     if english:
         changes += [item for check in CHECKS for item in check(alignment)]
+    changes = _converse(changes)
     changes.sort(key=lambda item: (item.source_place is None, item.source_place or item.text_place or (0, 0)))
     return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
+
+
+def _converse(changes: list[Change]) -> list[Change]:
+    """Two exchanged words and one opposite say the same again: "Ann is older than Bo", "Bo is younger than Ann"."""
+    exchanged = [item for item in changes if item.kind == "roles"]
+    opposites = [item for item in changes if item.kind == "opposite"]
+    if len(exchanged) != 1 or len(opposites) != 1:
+        return changes
+    rest = [item for item in changes if item not in (*exchanged, *opposites)]
+    return [*rest, replace(opposites[0], kind="converse", cost=COSTS.near)]
 
 
 def _total(changes: list[Change]) -> float:
@@ -99,10 +110,27 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     for at in alignment.free_source():
         cost = lost_price(source, at, alignment.used_source)
+        if _is_said_otherwise(alignment, at, in_source=True):
+            cost = COSTS.determiner
         yield change(_kind(source.words[at], "lost"), source, (at,), text, (), cost)
     for at in alignment.free_text():
         cost = new_price(text, at, alignment.used_text)
+        if _is_said_otherwise(alignment, at, in_source=False):
+            cost = COSTS.determiner
         yield change(_kind(text.words[at], "new"), source, (), text, (at,), cost)
+
+
+def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether the grammar of the other text says it: "each year" and "a year", "the reason" and "why"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    if is_each(alignment, at, in_source):
+        return True
+    if says_cause(reading.words[at]) and gives_cause(other):
+        return True
+    if not reading.question:
+        return False
+    small = {word.lower for word in other.words if word.kind == "link"}
+    return any(asked_noun(word, "what", reading) == at for word in small)
 
 
 def lost_price(source: Reading, at: int, used: set[int]) -> float:

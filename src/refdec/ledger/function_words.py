@@ -19,6 +19,7 @@ MODALS = {
     "must": "must",
     "should": "should",
     "ought": "should",
+    "have to": "must",
 }
 """Each modal and the one it counts as."""
 
@@ -69,6 +70,9 @@ CONNECTIVES = {
     "or": "or",
     "and": "and",
 }
+CAUSING = _words("cause lead result force due owing thanks reason")
+"""Words that give a cause as "because" does."""
+
 LINKS = _words("and or but that which who whom whose when while where as because although though so then there")
 QUESTION_WORDS = _words("what which who whom whose when where why how")
 
@@ -85,7 +89,7 @@ LIGHT = _words(
     "make made makes making take takes took taken taking get gets got getting gotten give gives gave given giving go goes "
     "going went gone come comes came have having do doing done let lets use used using people person someone somebody "
     "something anyone anything own able certain well please currently now also too even upon else order same such "
-    "today located called named known particular various respectively thereby therein regard regarding terms term else"
+    "today wear wears wearing worn located called named known particular various respectively thereby therein regard regarding terms term else"
 )
 """Words that say little by themselves."""
 

@@ -57,7 +57,7 @@ def verb_forms(lower: str) -> frozenset[str]:
 
 
 _UNCHANGED = frozenset(
-    "put set cut let hit hurt shut cost quit spread bet burst cast split become come run read".split()
+    "put set cut let hit hurt shut cost quit spread bet burst cast split read beat".split()
 )
 _ONLY_PARTICIPLE = frozenset(
     "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn born "
@@ -161,7 +161,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     nominal = (
         before is None
         or before.kind in _NOMINAL
-        or before.is_part("a")
+        or _is_adjective(before)
         or before.lower in ("his", "her", "its", "their", "my", "our", "your", "whose")
     )
     if "past" in forms and "participle" in forms:
@@ -173,11 +173,18 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     if "past" in forms:
         return Verb(frozenset({"past"}), False, at)
     if "s" in forms:
-        noun = any(part == "n" for _, part in word.bases)
+        verbal = (before is not None and before.kind in ("person", "name")) or (
+            after is not None and after.kind in ("determiner", "person", "name", "number")
+        )
+        noun = word.is_part("n") and not verbal
         return Verb(frozenset({"present", *([""] if noun else [])}), False, at)
     if before is not None and (before.kind == "person" or is_plural(before)) and not nominal:
         return Verb(frozenset({"present"}), False, at)
     return Verb(frozenset({"present", ""}), False, at)
+
+
+def _is_adjective(word: Word) -> bool:
+    return word.is_part("a") and not word.is_part("n")
 
 
 def is_plural(word: Word) -> bool | None:

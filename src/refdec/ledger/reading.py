@@ -7,7 +7,7 @@ second text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from refdec.ledger import function_words as closed
@@ -97,6 +97,7 @@ def read(text: str) -> Reading:
         words.append(word)
     words = _with_numbers(words)
     words = _with_names(words)
+    words = [_in_place(words, at) for at in range(len(words))]
     return Reading(text, tuple(words), tuple(_phrases(words)), text.rstrip("\"'”’) ").endswith("?"))
 
 
@@ -123,8 +124,8 @@ def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
         elif kind == "word":
             pieces.extend((raw, part, start, end, kind) for part in _apart(lower))
         elif kind == "initials":
-            short = lower[:-1] if lower.replace(".", "") in ("am", "pm") else lower
-            pieces.append((raw, short.replace(".", "") if len(short) > 6 else short, start, end, "word"))
+            bare = lower.replace(".", "")
+            pieces.append((raw, bare if bare in ("am", "pm", "eg", "ie") else lower, start, end, "word"))
         else:
             pieces.append((raw, lower, start, end, kind))
         glued = False
@@ -174,13 +175,15 @@ def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, sh
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)
     name = inside and lower != "i"
     group = _closed_kind(lower)
-    if group and not (
-        name and len(lower) > 2 and group not in ("negation",) and raw.lower() == lower and not raw.isupper()
-    ):
+    if group and (not name or group == "negation" or (raw.isupper() and lower not in _CAPITAL_NAMES)):
         return Word(raw, lower, group, start, end, _known(lower), "", opens)
     if name or (capital and opens and not lemmas(lower) and len(lower) > 1):
         return Word(raw, lower, "name", start, end, _known(lower), "", opens)
     return Word(raw, lower, "light" if lower in closed.LIGHT else "content", start, end, _known(lower), "", opens)
+
+
+_CAPITAL_NAMES = frozenset({"who", "us", "it", "may"})
+"""Small words that are names when they are written in capitals."""
 
 
 @lru_cache(maxsize=16384)
@@ -281,6 +284,22 @@ def _together(number: Word, word: Word) -> str:
         if ordinal is not None and amount >= 20 and amount % 10 == 0 and ordinal < 10:
             return f"{amount + ordinal:.10g}."
     return ""
+
+
+def _in_place(words: list[Word], at: int) -> Word:
+    """A word whose kind its neighbour tells: "about" is strict before a number, and "has to" is a modal."""
+    word, after = words[at], words[at + 1] if at + 1 < len(words) else None
+    if word.lower in ("about", "around", "some") and word.kind != "name":
+        kind = "strict" if after is not None and after.kind == "number" else _ELSEWHERE[word.lower]
+        return replace(word, kind=kind)
+    if word.lower in closed.HAVE and after is not None and after.lower == "to":
+        return replace(word, lower="have to", kind="modal", bases=(("have_to", "?"),))
+    if word.lower == "nor" and any(other.kind == "negation" for other in words[:at]):
+        return replace(word, lower="or", kind="link")
+    return word
+
+
+_ELSEWHERE = {"about": "preposition", "around": "preposition", "some": "determiner"}
 
 
 def _with_names(words: list[Word]) -> list[Word]:
