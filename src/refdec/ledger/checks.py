@@ -260,7 +260,7 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 cost = COSTS.perfect
             if cost:
                 flagged = flagged or cost >= COSTS.tense
-                yield change("tense", source, (at,), text, (other,), cost)
+                yield change("tense", source, _group(at, here[at]), text, _group(other, there[other]), cost)
     alone = {at: verb for at, verb in here.items() if at not in alignment.to_text}
     others = {at: verb for at, verb in there.items() if at not in alignment.to_source}
     copulas = [at for at in alone if source.words[at].kind == "auxiliary"]
@@ -278,6 +278,11 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 if not any(_compatible(tense, mine) for tense in certain for mine in said):
                     yield change("tense", source, (), text, (at,), COSTS.tense)
                     break
+
+
+def _group(at: int, verb: Verb) -> Sequence[int]:
+    """A verb with its auxiliaries, where they stand before it."""
+    return range(verb.first, at + 1) if at - verb.first < 4 else (at,)
 
 
 def tense_cost(verb: Verb, other: Verb) -> float:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
 from typing import Any
 
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
-from refdec.ledger.change import Change, change
+from refdec.ledger.change import Change, Place, change
 from refdec.ledger.checks import CHECKS, asked_noun, gives_cause, is_each, says_cause
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
@@ -65,7 +64,6 @@ def compare(source: str, text: str) -> Comparison:
     if english:
         changes += [item for check in CHECKS for item in check(alignment)]
     changes = _converse(changes)
-    changes.sort(key=lambda item: (item.source_place is None, item.source_place or item.text_place or (0, 0)))
     return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
 
 
@@ -169,33 +167,33 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
     return COSTS.strict if word.kind == "strict" else content
 
 
-def _joined(changes: list[Change], source: str, text: str) -> Iterator[Change]:
-    """Words lost or new side by side as one change: "two weeks ago"."""
-    for _, run in groupby(changes, key=lambda item: id(item) if item.kind not in ("lost", "new") else item.kind):
-        parts = list(run)
-        while parts:
-            item = parts.pop(0)
-            while parts and _gap(item, parts[0], source, text):
-                item = _both(item, parts.pop(0), source, text)
-            yield item
+def _joined(changes: list[Change], source: str, text: str) -> list[Change]:
+    """The changes in order, with words lost or new side by side as one: "two weeks ago"."""
+    lost = [item for item in changes if item.kind in _ONE_SIDED and not item.text]
+    new = [item for item in changes if item.kind in _ONE_SIDED and not item.source]
+    rest = [item for item in changes if item.kind not in _ONE_SIDED or (item.source and item.text)]
+    return sorted([*rest, *_runs("lost", lost, source), *_runs("new", new, text)], key=_order)
 
 
-def _gap(item: Change, following: Change, source: str, text: str) -> bool:
-    """Whether nothing but small words stands between two changes of one kind."""
-    place, other, said = (
-        (item.source_place, following.source_place, source)
-        if item.kind == "lost"
-        else (item.text_place, following.text_place, text)
-    )
-    return place is not None and other is not None and not said[place[1] : other[0]].strip()
+_ONE_SIDED = ("lost", "new", "name", "number")
 
 
-def _both(item: Change, following: Change, source: str, text: str) -> Change:
-    cost = item.cost + following.cost
-    if item.source_place and following.source_place:
-        place = item.source_place[0], following.source_place[1]
-        return Change(item.kind, source[slice(*place)], "", place, None, cost)
-    assert item.text_place is not None
-    assert following.text_place is not None
-    place = item.text_place[0], following.text_place[1]
-    return Change(item.kind, "", text[slice(*place)], None, place, cost)
+def _order(item: Change) -> tuple[bool, Place]:
+    return item.source_place is None, item.source_place or item.text_place or (0, 0)
+
+
+def _runs(kind: str, changes: list[Change], said: str) -> Iterator[Change]:
+    """Changes of one side; those with nothing but a space between them are put together."""
+    run: Change | None = None
+    for item in sorted(changes, key=_order):
+        place, start = (run.source_place or run.text_place if run else None), item.source_place or item.text_place
+        if run is None or place is None or start is None or said[place[1] : start[0]].strip():
+            if run is not None:
+                yield run
+            run = item
+            continue
+        place = place[0], start[1]
+        words, cost = said[slice(*place)], run.cost + item.cost
+        run = Change(kind, words, "", place, None, cost) if kind == "lost" else Change(kind, "", words, None, place, cost)
+    if run is not None:
+        yield run
