@@ -112,12 +112,22 @@ def _match_by(alignment: Alignment, wanted: Callable[[Step], bool]) -> None:
 
 def _match_phrases(alignment: Alignment) -> None:
     """Phrases whose words did not turn up, and what says the same on the other side."""
-    for phrase in _open(alignment.source, alignment.used_source):
+    for phrase in [*_open(alignment.source, alignment.used_source), *_linking(alignment.source, alignment.text)]:
         others = _open(alignment.text, alignment.used_text, words=True)
         _match_phrase(alignment, phrase, others, forward=True)
-    for phrase in _open(alignment.text, alignment.used_text):
+    for phrase in [*_open(alignment.text, alignment.used_text), *_linking(alignment.text, alignment.source)]:
         words = _open(alignment.source, alignment.used_source, words=True)
         _match_phrase(alignment, phrase, words, forward=False)
+
+
+def _linking(reading: Reading, other: Reading) -> list[Phrase]:
+    """Small words that mean something and that the other text does not have: "must" may be "require" there."""
+    present = {word.lower for word in other.words}
+    return [
+        Phrase((at,), word.bases)
+        for at, word in enumerate(reading.words)
+        if (word.kind in ("modal", "condition") or word.lower in closed.CONNECTIVES) and word.lower not in present
+    ]
 
 
 def _open(reading: Reading, used: set[int], words: bool = False) -> list[Phrase]:
@@ -146,8 +156,10 @@ def _match_phrase(alignment: Alignment, phrase: Phrase, others: Iterable[Phrase]
     ]
     if steps:
         *_, other, related = min(steps, key=lambda item: item[:2])
-        places = (phrase.places, other.places) if forward else (other.places, phrase.places)
-        alignment.match(*places, related)
+        here, there = (phrase.places, other.places) if forward else (other.places, phrase.places)
+        named = any(alignment.source.words[at].kind == "name" for at in here)
+        named = named and any(alignment.text.words[at].kind == "name" for at in there)
+        alignment.match(here, there, KEPT if named else related)
 
 
 def _match_initials(alignment: Alignment) -> None:
@@ -166,7 +178,8 @@ def _match_initials(alignment: Alignment) -> None:
             for run in name_runs(reading):
                 initials = "".join(reading.words[place].text[0] for place in run if reading.words[place].kind == "name")
                 if initials == short and used.isdisjoint(run):
-                    alignment.match(*((tuple(run), (at,)) if forward else ((at,), tuple(run))), KEPT)
+                    here, there = (tuple(run), (at,)) if forward else ((at,), tuple(run))
+                    alignment.match(here, there, KEPT)
                     break
 
 

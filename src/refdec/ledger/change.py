@@ -53,6 +53,7 @@ class Change:
 
 def change(kind: str, source: Reading, here: Sequence[int], text: Reading, there: Sequence[int], cost: float) -> Change:
     """A change between words at these places of both readings."""
+    here, there = sorted(here), sorted(there)
     return Change(kind, _said(source, here), _said(text, there), _place(source, here), _place(text, there), cost)
 
 

@@ -78,7 +78,8 @@ def persons(alignment: Alignment) -> Iterator[Change]:
             cost = COSTS.person / 3 if question and {person, partner} <= closed.SPEAKERS else COSTS.person
             yield change("person", source, lost.pop(partner)[:1], text, places[:1], cost)
         elif person in closed.SPEAKERS:
-            yield change("person", source, (), text, places[:1], COSTS.pronoun if question else COSTS.person)
+            anyone = question or (person == "you" and not here)  # "Tickets can be bought", "You can buy tickets"
+            yield change("person", source, (), text, places[:1], COSTS.pronoun if anyone else COSTS.person)
         else:
             yield change("person", source, (), text, places[:1], COSTS.pronoun / 2)
     for person, places in lost.items():
@@ -157,11 +158,21 @@ def question(alignment: Alignment) -> Iterator[Change]:
         here, there = _asked(source, alignment.used_source), _asked(text, alignment.used_text)
         lost, new = list((here - there).elements()), list((there - here).elements())
         for word, other in zip_longest(lost, new, fillvalue=""):
-            cost = COSTS.pronoun if _asks_alike(word, other, alignment) else COSTS.asked
+            choice = {word, other} == {"what", ""} and all(_has_word(side, "or") for side in (source, text))
+            cost = COSTS.pronoun if choice or _asks_alike(word, other, alignment) else COSTS.asked
             yield Change("question", word, other, None, None, cost)
 
 
-_PARAPHRASED = {"how": {"way", "method", "mean", "procedure", "step"}, "why": {"reason", "cause", "purpose"}, "when": {"time", "date", "year"}, "where": {"place", "location"}}
+def _has_word(reading: Reading, lower: str) -> bool:
+    return any(word.lower == lower for word in reading.words)
+
+
+_PARAPHRASED = {
+    "how": {"way", "method", "mean", "procedure", "step"},
+    "why": {"reason", "cause", "purpose"},
+    "when": {"time", "date", "year"},
+    "where": {"place", "location"},
+}
 
 
 def _asks_alike(word: str, other: str, alignment: Alignment) -> bool:
@@ -223,7 +234,9 @@ def _connectives(reading: Reading, used: set[int]) -> dict[str, int]:
 
 def _has(reading: Reading, name: str) -> bool:
     """Whether a text may say it in another way: "as" and verbs such as "lead to" can give a cause."""
-    return name == "cause" and any(word.lower in ("as", "since", "for", "due") or says_cause(word) for word in reading.words)
+    return name == "cause" and any(
+        word.lower in ("as", "since", "for", "due") or says_cause(word) for word in reading.words
+    )
 
 
 def says_cause(word: Word) -> bool:
@@ -231,7 +244,10 @@ def says_cause(word: Word) -> bool:
 
 
 def gives_cause(reading: Reading) -> bool:
-    return any(closed.CONNECTIVES.get(word.lower) == "cause" or word.lower in ("due", "owing", "thanks") for word in reading.words)
+    return any(
+        closed.CONNECTIVES.get(word.lower) == "cause" or word.lower in ("due", "owing", "thanks")
+        for word in reading.words
+    )
 
 
 def _links(alignment: Alignment, name: Callable[[Word], str], cost: float) -> Iterator[Change]:
@@ -242,10 +258,15 @@ def _links(alignment: Alignment, name: Callable[[Word], str], cost: float) -> It
     there = {label: at for at, word in enumerate(text.words) if (label := name(word)) and at not in alignment.used_text}
     for label, at in here.items():
         if label not in there:
-            yield change("condition", source, (at,), text, (), cost)
+            yield change("condition", source, (at,), text, (), COSTS.near if _is_general(text, label) else cost)
     for label, at in there.items():
         if label not in here:
-            yield change("condition", source, (), text, (at,), cost)
+            yield change("condition", source, (), text, (at,), COSTS.near if _is_general(source, label) else cost)
+
+
+def _is_general(reading: Reading, label: str) -> bool:
+    """Whether "who" or "when" says what "if" says on the other side: "students who fail", "if students fail"."""
+    return label == "if" and any(word.lower in ("who", "when", "whoever", "whenever") for word in reading.words)
 
 
 def tenses(alignment: Alignment) -> Iterator[Change]:
@@ -286,15 +307,18 @@ def _group(at: int, verb: Verb) -> Sequence[int]:
 
 
 def tense_cost(verb: Verb, other: Verb) -> float:
-    if "" in verb.tenses or "" in other.tenses or verb.tenses & other.tenses:
+    either = verb.tenses | other.tenses
+    if "" in either or "modal" in either or verb.tenses & other.tenses:  # modals are compared on their own
         return 0.0
     if any(_compatible(one, two) for one in verb.tenses for two in other.tenses):
         return COSTS.perfect
-    return 0.0 if "modal" in verb.tenses | other.tenses else COSTS.tense
+    return COSTS.tense
 
 
 def _compatible(tense: str, other: str) -> bool:
-    return tense == other or "modal" in (tense, other) or {tense, other} in ({"past", "perfect"}, {"present", "perfect"})
+    return (
+        tense == other or "modal" in (tense, other) or {tense, other} in ({"past", "perfect"}, {"present", "perfect"})
+    )
 
 
 def plurals(alignment: Alignment) -> Iterator[Change]:
@@ -327,7 +351,10 @@ def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
     verb = verb_places.get(at)
     if verb is None:
         return False
-    return verb.first != at or (at > 0 and reading.words[at - 1].kind in ("person", "name"))
+    before = reading.words[at - 1] if at else None
+    if before is None or before.lower in closed.PERSONS or verb.first != at:
+        return before is None or verb.first != at or before.lower not in closed.POSSESSIVES
+    return before.kind not in ("determiner", "number", "preposition") and not before.is_part("a")
 
 
 def _is_loose(reading: Reading, at: int) -> bool:
@@ -338,8 +365,18 @@ def _is_loose(reading: Reading, at: int) -> bool:
         after is not None
         and (after.is_part("n") and after.kind in ("content", "name"))
         and words[at].end + 1 >= after.start
+        and not is_plural(words[at])
     )
     return compound or (before is not None and before.kind == "number" and before.value not in ("1", "one"))
+
+
+def is_degree(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether an ending says what "more" or "most" says: "more quickly", "faster"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    place = mates.get(at + 1)
+    ending = {"more": "er", "most": "est"}.get(reading.words[at].lower)
+    return ending is not None and place is not None and other.words[place].lower.endswith(ending)
 
 
 def is_each(alignment: Alignment, at: int, in_source: bool) -> bool:
@@ -347,7 +384,11 @@ def is_each(alignment: Alignment, at: int, in_source: bool) -> bool:
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
     mates = alignment.to_text if in_source else alignment.to_source
     place = mates.get(at + 1)
-    return reading.words[at].lower in ("each", "every") and bool(place) and other.words[place - 1].lower in ("a", "an", "per")
+    return (
+        reading.words[at].lower in ("each", "every")
+        and bool(place)
+        and other.words[place - 1].lower in ("a", "an", "per")
+    )
 
 
 _LIKE = [
@@ -378,6 +419,7 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
     to_text = {-1: -1, len(source.words): len(text.words), **alignment.to_text}
     kept = {match.source[0] for match in alignment.matches if match.step.kind == "kept" and len(match.source) == 1}
     kept |= {-1, len(source.words)}
+    auxiliaries: list[Change] = []
     for left, right in pairwise(order):
         other_left, other_right = to_text.get(left), to_text.get(right)
         if other_left not in rank or other_right not in rank or rank[other_right] != rank[other_left] + 1:
@@ -392,7 +434,12 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
         yield from _prepositions(alignment, gap, other_gap, number, same)
         yield from _determiners(alignment, gap, other_gap)
         if same:
-            yield from _auxiliaries(alignment, gap, other_gap)
+            auxiliaries += _auxiliaries(alignment, gap, other_gap)
+    lost, new = (Counter(getattr(item, side).lower() for item in auxiliaries) for side in ("source", "text"))
+    for item in auxiliaries:
+        moved = item.source.lower() in new if item.source else item.text.lower() in lost
+        if not moved:
+            yield item
 
 
 def _is_date(reading: Reading, at: int) -> bool:
@@ -419,7 +466,13 @@ def _prepositions(
     lost = tuple(at for at in here if source.words[at].lower in changed)
     new = tuple(at for at in there if text.words[at].lower in changed)
     alike = any(changed <= group for group in _LIKE) and lost and new
-    if changed == {"of"} or (changed == {"per"} and not lost):
+    day = (*lost, *new) and any(
+        reading.words[at + 1].lower in closed.DAYS
+        for reading, places in ((source, lost), (text, new))
+        for at in places
+        if at + 1 < len(reading.words)
+    )
+    if changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
         cost = COSTS.determiner
     elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
@@ -476,7 +529,7 @@ def _thing(reading: Reading, at: int) -> int | None:
     if _is_date(reading, at):
         return None
     for place in range(at + 1, min(at + 4, len(words))):
-        if words[place].kind == "mark":
+        if words[place].kind in ("mark", "preposition"):
             break
         if words[place].kind in ("content", "name"):
             return place
@@ -488,7 +541,7 @@ def roles(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     here, there = verbs(source), verbs(text)
     for at, other in sorted(alignment.to_text.items()):
-        if at in here and other in there and source.words[at].kind != "auxiliary":
+        if at in here and other in there and _is_sure(here[at]) and _is_sure(there[other]):
             doer, sufferer = _sides(source, at, here)
             other_doer, other_sufferer = _sides(text, other, there)
             mapped_doer = {alignment.to_text[place] for place in doer if place in alignment.to_text}
@@ -499,6 +552,10 @@ def roles(alignment: Alignment) -> Iterator[Change]:
                 yield change("roles", source, places[0], text, places[1], COSTS.roles)
                 return
     yield from _exchanged(alignment)
+
+
+def _is_sure(verb: Verb) -> bool:
+    return verb.passive or "" not in verb.tenses
 
 
 def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int], set[int]]:
@@ -525,7 +582,7 @@ def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int],
 
 
 def _ends_side(words: Sequence[Word], place: int) -> bool:
-    return words[place].text in ".;:!?" or words[place].lower in (
+    return words[place].text in ".,;:!?" or words[place].lower in (
         "that",
         "which",
         "who",
@@ -543,12 +600,16 @@ def _is_bare(words: Sequence[Word], at: int) -> bool:
         word = words[place]
         if word.kind == "preposition" or word.lower in closed.PREPOSITIONS:
             return False
-        if word.kind not in ("determiner", "person", "number", "content", "name") or (word.is_part("v") and not word.is_part("n")):
+        if word.kind not in ("determiner", "person", "number", "content", "name") or (
+            word.is_part("v") and not word.is_part("n")
+        ):
             return True
     return True
 
 
 def _is_thing(word: Word) -> bool:
+    if word.lower in closed.DAYS or word.lower in closed.MONTHS or any(base in closed.TIMES for base, _ in word.bases):
+        return False
     return word.kind == "name" or (word.kind == "content" and word.is_part("n"))
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
 from refdec.ledger.change import Change, Place, change
-from refdec.ledger.checks import CHECKS, asked_noun, gives_cause, is_each, says_cause
+from refdec.ledger.checks import CHECKS, asked_noun, gives_cause, is_degree, is_each, says_cause
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
-from refdec.ledger.reading import Reading, Word, read
+from refdec.ledger.reading import Reading, Word, read, sharing_names
 
 OTHER_LANGUAGE = "This is not English: only words and stems are compared."
 
@@ -58,6 +58,7 @@ class Comparison:
 def compare(source: str, text: str) -> Comparison:
     """Account for every word of two texts: the second one should say what the first one says."""
     here, there = read(source), read(text)
+    here, there = sharing_names(here, there), sharing_names(there, here)
     alignment = align(here, there)
     english = is_english(source)
     changes = [*_matched(alignment), *_left_over(alignment)]
@@ -121,7 +122,7 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
 def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
     """Whether the grammar of the other text says it: "each year" and "a year", "the reason" and "why"."""
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
-    if is_each(alignment, at, in_source):
+    if is_each(alignment, at, in_source) or is_degree(alignment, at, in_source):
         return True
     if says_cause(reading.words[at]) and gives_cause(other):
         return True
@@ -194,6 +195,8 @@ def _runs(kind: str, changes: list[Change], said: str) -> Iterator[Change]:
             continue
         place = place[0], start[1]
         words, cost = said[slice(*place)], run.cost + item.cost
-        run = Change(kind, words, "", place, None, cost) if kind == "lost" else Change(kind, "", words, None, place, cost)
+        run = (
+            Change(kind, words, "", place, None, cost) if kind == "lost" else Change(kind, "", words, None, place, cost)
+        )
     if run is not None:
         yield run

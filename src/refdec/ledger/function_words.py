@@ -89,7 +89,7 @@ LIGHT = _words(
     "make made makes making take takes took taken taking get gets got getting gotten give gives gave given giving go goes "
     "going went gone come comes came have having do doing done let lets use used using people person someone somebody "
     "something anyone anything own able certain well please currently now also too even upon else order same such "
-    "today wear wears wearing worn located called named known particular various respectively thereby therein regard regarding terms term else"
+    "spend spends spent spending today wear wears wearing worn located called named known particular various respectively thereby therein regard regarding terms term else"
 )
 """Words that say little by themselves."""
 
@@ -136,6 +136,11 @@ TAKE_IS = _words("it he she that this there what who where how when why here eve
 TITLES = _words(
     "mr mrs ms dr prof sir president senator sen minister prime governor gov chairman judge king queen captain "
     "general professor doctor spokesman spokeswoman director chief secretary"
+)
+POSSESSIVES = _words("my your his her its our their whose")
+TIMES = _words(
+    "second minute hour day night morning afternoon evening week weekend month year decade century time today "
+    "yesterday tomorrow spring summer autumn winter"
 )
 DAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = _words("january february march april may june july august september october november december")

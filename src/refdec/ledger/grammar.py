@@ -56,9 +56,7 @@ def verb_forms(lower: str) -> frozenset[str]:
     return frozenset(forms)
 
 
-_UNCHANGED = frozenset(
-    "put set cut let hit hurt shut cost quit spread bet burst cast split read beat".split()
-)
+_UNCHANGED = frozenset("put set cut let hit hurt shut cost quit spread bet burst cast split read beat".split())
 _ONLY_PARTICIPLE = frozenset(
     "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn born "
     "sworn been become overcome".split()
@@ -176,7 +174,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
         verbal = (before is not None and before.kind in ("person", "name")) or (
             after is not None and after.kind in ("determiner", "person", "name", "number")
         )
-        noun = word.is_part("n") and not verbal
+        noun = word.is_part("n") and not verbal and not _is_mostly_verb(word)
         return Verb(frozenset({"present", *([""] if noun else [])}), False, at)
     if before is not None and (before.kind == "person" or is_plural(before)) and not nominal:
         return Verb(frozenset({"present"}), False, at)
@@ -185,6 +183,16 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
 
 def _is_adjective(word: Word) -> bool:
     return word.is_part("a") and not word.is_part("n")
+
+
+def _is_mostly_verb(word: Word) -> bool:
+    """Whether a word has far more senses as a verb than as a noun, as "says" has."""
+    senses = {"n": 0, "v": 0}
+    for base, part in word.bases:
+        known = entry(base)
+        if known and part in senses:
+            senses[part] += len(known.common.get(part, ())) + len(known.rare.get(part, ()))
+    return senses["v"] >= 3 * senses["n"]
 
 
 def is_plural(word: Word) -> bool | None:

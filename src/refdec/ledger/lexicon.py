@@ -146,10 +146,10 @@ def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, .
     for number, line in enumerate(text.splitlines()):
         for item in line.partition("#")[0].split("="):
             words = tuple(item.split())
-            if words:
-                groups["_".join(words)].add(number)
             if len(words) > 1:
                 phrases[words[0]].add(words)
+            for name in {"_".join(words), *(base for base, _ in lemmas("_".join(words)))} if words else ():
+                groups[name].add(number)
     return (
         {word: frozenset(numbers) for word, numbers in groups.items()},
         {first: sorted(items, key=len, reverse=True) for first, items in phrases.items()},

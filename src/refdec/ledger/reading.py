@@ -286,12 +286,26 @@ def _together(number: Word, word: Word) -> str:
     return ""
 
 
+def sharing_names(reading: Reading, other: Reading) -> Reading:
+    """The reading in which the first word of a sentence is a name, too, if the other text knows it as one."""
+    names = {word.lower for word in other.words if word.kind == "name"}
+    if not any(word.opens and word.kind == "content" and word.lower in names for word in reading.words):
+        return reading
+    words = [
+        replace(word, kind="name") if word.opens and word.kind == "content" and word.lower in names else word
+        for word in reading.words
+    ]
+    return replace(reading, words=tuple(words))
+
+
 def _in_place(words: list[Word], at: int) -> Word:
     """A word whose kind its neighbour tells: "about" is strict before a number, and "has to" is a modal."""
     word, after = words[at], words[at + 1] if at + 1 < len(words) else None
-    if word.lower in ("about", "around", "some") and word.kind != "name":
-        kind = "strict" if after is not None and after.kind == "number" else _ELSEWHERE[word.lower]
-        return replace(word, kind=kind)
+    if word.lower in _ELSEWHERE and word.kind != "name":
+        counts = any(other.kind == "number" for other in words[at + 1 : at + (5 if word.lower in _BOUNDS else 2)])
+        return replace(word, kind="strict" if counts else _ELSEWHERE[word.lower])
+    if word.lower in _AGES and any(other.kind == "number" for other in words[max(0, at - 3) : at + 4]):
+        return replace(word, kind="light")
     if word.lower in closed.HAVE and after is not None and after.lower == "to":
         return replace(word, lower="have to", kind="modal", bases=(("have_to", "?"),))
     if word.lower == "nor" and any(other.kind == "negation" for other in words[:at]):
@@ -299,7 +313,17 @@ def _in_place(words: list[Word], at: int) -> Word:
     return word
 
 
-_ELSEWHERE = {"about": "preposition", "around": "preposition", "some": "determiner"}
+_BOUNDS = ("over", "under", "above", "below")
+_ELSEWHERE = {
+    "about": "preposition",
+    "around": "preposition",
+    "some": "determiner",
+    **dict.fromkeys(_BOUNDS, "preposition"),
+}
+"""Words that are strict where they go with a number, and what they are elsewhere."""
+
+_AGES = ("age", "aged", "old", "older")
+"""Words that add nothing to the number of years beside them."""
 
 
 def _with_names(words: list[Word]) -> list[Word]:

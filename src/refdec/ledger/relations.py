@@ -59,6 +59,8 @@ def step(word: Word, other: Word) -> Step | None:
 
 def phrase_step(word: Word | Phrase, other: Word | Phrase) -> Step | None:
     """The same for phrases: only synonyms count."""
+    if word.bases == other.bases:
+        return KEPT
     related = _related(word.bases, other.bases, "content", "content")
     return related if related and related.kind == "synonym" else None
 
