@@ -129,7 +129,7 @@ def modals(alignment: Alignment) -> Iterator[Change]:
 
 
 def _was_infinitive(alignment: Alignment, modal: int) -> bool:
-    """Whether "will" or "would" stands before a verb that had "to": "expects sales to rise", "expects that sales will rise"."""
+    """Whether "will" stands before a verb that had "to": "expects sales to rise", "expects that sales will rise"."""
     words = alignment.text.words
     if words[modal].lower not in ("will", "would"):
         return False
@@ -295,10 +295,10 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
     if not flagged and said - {"modal"}:
         for at, verb in others.items():
             certain = verb.tenses - {"modal", "perfect"}
-            if len(certain) == 1 and "" not in certain and len(verb.tenses) == 1:
-                if not any(_compatible(tense, mine) for tense in certain for mine in said):
-                    yield change("tense", source, (), text, (at,), COSTS.tense)
-                    break
+            sure = len(certain) == 1 == len(verb.tenses) and "" not in certain
+            if sure and not any(_compatible(tense, mine) for tense in certain for mine in said):
+                yield change("tense", source, (), text, (at,), COSTS.tense)
+                break
 
 
 def _group(at: int, verb: Verb) -> Sequence[int]:
@@ -384,11 +384,9 @@ def is_each(alignment: Alignment, at: int, in_source: bool) -> bool:
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
     mates = alignment.to_text if in_source else alignment.to_source
     place = mates.get(at + 1)
-    return (
-        reading.words[at].lower in ("each", "every")
-        and bool(place)
-        and other.words[place - 1].lower in ("a", "an", "per")
-    )
+    if reading.words[at].lower not in ("each", "every") or not place:
+        return False
+    return other.words[place - 1].lower in ("a", "an", "per")
 
 
 _LIKE = [

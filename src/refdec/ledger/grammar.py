@@ -56,17 +56,17 @@ def verb_forms(lower: str) -> frozenset[str]:
     return frozenset(forms)
 
 
-_UNCHANGED = frozenset("put set cut let hit hurt shut cost quit spread bet burst cast split read beat".split())
-_ONLY_PARTICIPLE = frozenset(
-    "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn born "
-    "sworn been become overcome".split()
+_UNCHANGED = closed.words("put set cut let hit hurt shut cost quit spread bet burst cast split read beat")
+_ONLY_PARTICIPLE = closed.words(
+    "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn "
+    "born sworn been become overcome"
 )
-_ONLY_PAST = frozenset(
-    "went did began drank sang swam rang sank shrank sprang knew grew threw flew drew blew wore tore bore swore came became "
-    "ran ate broke chose drove fell forgot forgave froze gave hid lay rode rose saw shook spoke stole took woke wrote was "
-    "were overcame undertook mistook withdrew arose awoke beat bit overthrew".split()
+_ONLY_PAST = closed.words(
+    "went did began drank sang swam rang sank shrank sprang knew grew threw flew drew blew wore tore bore swore came "
+    "became ran ate broke chose drove fell forgot forgave froze gave hid lay rode rose saw shook spoke stole took "
+    "woke wrote was were overcame undertook mistook withdrew arose awoke beat bit overthrew"
 )
-_PAST_IN_N = frozenset("ran began won spun shone overran".split())
+_PAST_IN_N = closed.words("ran began won spun shone overran")
 
 
 def verbs(reading: Reading) -> dict[int, Verb]:
@@ -199,7 +199,4 @@ def is_plural(word: Word) -> bool | None:
     """Whether a noun is plural; None where the form does not tell, or it may be a verb."""
     if word.kind not in ("content", "light") or not word.is_part("n"):
         return None
-    for base, part in word.bases:
-        if part == "n" and base != word.lower:
-            return True
-    return False
+    return any(part == "n" and base != word.lower for base, part in word.bases)

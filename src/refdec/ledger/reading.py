@@ -132,9 +132,9 @@ def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
     return [piece for number, piece in enumerate(pieces) if not _is_dot_of_abbreviation(pieces, number)]
 
 
-_DOTTED = frozenset(
-    "mr mrs ms dr prof sr jr st sen rep gov gen col lt capt inc ltd co corp dept jan feb mar apr jun jul aug sep sept oct "
-    "nov dec mt vs no".split()
+_DOTTED = closed.words(
+    "mr mrs ms dr prof sr jr st sen rep gov gen col lt capt inc ltd co corp dept jan feb mar apr jun jul aug sep sept "
+    "oct nov dec mt vs no"
 )
 
 
