@@ -11,33 +11,23 @@ every text, and each is judged as if it were the only candidate. --show lists wh
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_pairs, good_pairs
 from benchmarks.outputs import changes, load_reflector, model_arguments
 from refdec import ParaphraseSettings, Reflector
+from refdec.ledger.comparison import Comparison, compare
 from refdec.reflect.schedule import run
 from refdec.tasks.confidence import check_calibrated, with_confidence
 from refdec.tasks.describe import ensembles_of, prepare
 from refdec.tasks.paraphrase import _rank
 
 SURE = 0.8
+HALVES = ("tuning", "held-out")  # every second pair, from the first and from the second
 AnyPair = GoodPair | BrokenPair
-
-
-class Comparison(Protocol):
-    """The part of the ledger's verdict that is read here."""
-
-    @property
-    def cost(self) -> float: ...
-    @property
-    def reasons(self) -> Sequence[Any]: ...
-    @property
-    def faithful(self) -> bool: ...
 
 
 Compare = Callable[[str, str], Comparison]
@@ -118,11 +108,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="list the breaks that are missed and the false alarms")
     parser.add_argument("--confidence", action="store_true", help="measure the confidence too: takes a language model")
+    parser.add_argument("--half", choices=HALVES, help="only the pairs that rules were tuned on, or only the others")
     parser.add_argument("--pairs", type=int, help="only so many good pairs, evenly spread, and their breaks")
     model_arguments(parser)
     arguments = parser.parse_args()
-    compare: Compare = importlib.import_module("refdec.ledger").compare
     good = good_pairs()
+    if arguments.half:
+        good = good[HALVES.index(arguments.half) :: 2]
     good = good[:: max(1, len(good) // (arguments.pairs or len(good)))][: arguments.pairs]
     chosen = {pair.id for pair in good}
     broken = [pair for pair in broken_pairs() if pair.pair in chosen]
