@@ -130,6 +130,7 @@ class ParaphraseSettings(FingerprintSettings):
     ledger: float = setting(0.0, "nats per unit of the ledger while sampling", low=0, high=1_000)
     copying: float = setting(0.0, "nats that following the source costs", low=0, high=1_000)
     populations: int = setting(1, "groups of samples, steered apart", low=1, high=1_000)
+    rounds: int = setting(1, "rounds of samples, while too few are faithful", low=1, high=100)
 
 
 @documented

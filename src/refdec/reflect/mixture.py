@@ -51,48 +51,64 @@ class Mixture:
 
 @dataclass(frozen=True, eq=False)
 class Echo:
-    """The question for a mixture of an ensemble and an echo of the source."""
+    """The question for a mixture of an echo of the source and the contexts beside it, heaviest first."""
 
-    ensemble: Ensemble
+    side: Side
     framed: FramedIds
     echo: Ids
-    share: float  # of the echo in the weight
-    experts: int  # contexts that generate beside it, at most
+    shared: Ids  # the part of the echo that is farthest from the source, which the echoes of all sources have
+    share: float  # of the echo in the weight; all of it where there is no context beside it
+    contexts: Sequence[Ids]
+    weights: torch.Tensor  # (contexts,), of the contexts among themselves, on the inward model's device
     entropy: float
+
+    @classmethod
+    def beside(
+        cls, ensemble: Ensemble, framed: FramedIds, echo: Ids, shared: Ids, share: float, most: int, entropy: float
+    ) -> Echo:
+        """An echo beside the heaviest contexts of an ensemble, at most so many."""
+        running = 0 if share == 1 else min(most, int((ensemble.weights >= NO_WEIGHT).sum()))
+        kept = ensemble.contexts[:running], ensemble.weights[:running]
+        return cls(ensemble.side, framed, echo, shared, share, *kept, entropy)
+
+    @property
+    def experts(self) -> tuple[tuple[Ids, ...], torch.Tensor]:
+        """The contexts that generate, the echo among them where it has a share, and their weights."""
+        if not len(self.contexts):
+            return (self.echo,), torch.ones(1, device=self.side.inward.device)
+        contexts, rest = tuple(self.contexts), self.weights * ((1 - self.share) / self.weights.sum())
+        if not self.share:
+            return contexts, rest
+        return (self.echo, *contexts), torch.cat([rest.new_full((1,), self.share), rest])
 
 
 async def with_echo(question: Echo) -> Mixture:
-    """The heaviest contexts of an ensemble and the echo, calibrated together."""
-    return await Ask("echo", question.ensemble.side.inward, _mix_all, question)
+    """The echo and the contexts beside it, their nucleus calibrated together."""
+    return await Ask("echo", question.side.inward, mix_all, question)
 
 
 @torch.inference_mode()
-def _mix_all(model: LanguageModel, jobs: Sequence[Echo]) -> Answering[list[Mixture]]:
+def mix_all(model: LanguageModel, jobs: Sequence[Echo]) -> Answering[list[Mixture]]:
+    """The mixture of each job."""
     arrange = model.direction.arrange
-    contexts = [(job.echo, *_heaviest(job)) for job in jobs]
-    sources = [inward_source(job.ensemble.side, job.framed) for job in jobs]
-    experts = read_sources(
-        model, [([arrange(ids) for ids in own], source) for own, source in zip(contexts, sources, strict=True)]
+    experts = [job.experts for job in jobs]
+    features = read_sources(
+        model,
+        [
+            ([arrange(ids) for ids in contexts], inward_source(job.side, job.framed))
+            for job, (contexts, _) in zip(jobs, experts, strict=True)
+        ],
     )
     yield
-    weights, mixed = [], []
-    for job, own, features in zip(jobs, contexts, experts, strict=True):
-        learned = job.ensemble.weights[: len(own) - 1]
-        rest = learned * ((1 - job.share) / learned.sum()) if len(learned) else learned
-        share = torch.full((1,), job.share if len(learned) else 1.0, dtype=rest.dtype, device=rest.device)
-        weights.append(torch.cat([share, rest]))
-        logprobs = normalise(model.head.logits(mix(weights[-1], features)), job.ensemble.side.allowed(model, job.framed))
-        mixed.append(source_part(job.ensemble.side, job.framed, logprobs))
+    mixed = []
+    for job, (_, weights), read in zip(jobs, experts, features, strict=True):
+        logprobs = normalise(model.head.logits(mix(weights, read)), job.side.allowed(model, job.framed))
+        mixed.append(source_part(job.side, job.framed, logprobs))
     top_p = calibrate_all(mixed, [job.entropy for job in jobs])
     return [
-        Mixture(job.ensemble.side, own, weight, p)
-        for job, own, weight, p in zip(jobs, contexts, weights, top_p, strict=True)
+        Mixture(job.side, contexts, weights, p)
+        for job, (contexts, weights), p in zip(jobs, experts, top_p, strict=True)
     ]
-
-
-def _heaviest(job: Echo) -> tuple[Ids, ...]:
-    running = int((job.ensemble.weights >= NO_WEIGHT).sum())
-    return job.ensemble.contexts[: min(running, job.experts) if job.share < 1 else 0]
 
 
 async def generate(

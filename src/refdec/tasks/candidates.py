@@ -35,7 +35,6 @@ class Place:
     length: int  # tokens a generation has
     expected: int  # tokens that a good one probably has
     stops: Collection[int] = ()
-    ends: str = ""  # the characters that close a text, which the stops contain
 
     def __post_init__(self) -> None:
         """Refuse words to keep that are longer than a generation."""

@@ -1,120 +1,159 @@
-"""Candidates that say what the source says: particles steered by the ledger, and what can be joined from them.
+"""Candidates that say what the source says: steered particles, their prices, and what can be joined from them.
 
-The experts of the product are the heaviest contexts and the echo, which quotes the source after the pair's examples.
+A sentence is quoted after the pair's examples, and particles that the ledger steers write it anew from both sides. What
+they wrote is priced by the ledger; parts of good candidates are joined; and where too few are faithful, another round
+looks farther away. A text of several sentences is reworded sentence by sentence, each read where it stands.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from refdec.ledger.account import Account
-from refdec.ledger.compare import FAITHFUL, compare
+from refdec.ledger import FAITHFUL, compare
 from refdec.lm.pair import Pair
-from refdec.lm.tokens import Ids
 from refdec.metrics.novelty import novelty
 from refdec.reflect.ensemble import Ensemble
-from refdec.reflect.mixture import Echo, generate_particles, with_echo
-from refdec.reflect.randomness import uniforms
+from refdec.reflect.scoring import own_both
 from refdec.reflect.schedule import together
-from refdec.results import Paraphrase
+from refdec.results import Flow, Paraphrase
 from refdec.settings import ParaphraseSettings
-from refdec.tasks.candidates import Candidates, Place, TextsIn
-from refdec.tasks.joining import distinct, joined, shortlist
-from refdec.tasks.steering import Faithful
+from refdec.tasks.candidates import Candidates
+from refdec.tasks.constraints import Constraints
+from refdec.tasks.echoing import Saying, reworded
+from refdec.tasks.joining import distinct, joined
+from refdec.tasks.ranking import flow_of, is_copy
+from refdec.text.inner_quotes import with_double_quotes, with_single_quotes
+from refdec.text.sentences import split_sentences
 
 SHORTLIST = 40
-"""Faithful candidates that are read closely, and a quarter as many others."""
+"""Candidates that are read closely."""
+
+ENOUGH = 8
+"""Faithful candidates with new words that make another round needless."""
+
+WIDER = 1.6
+"""The entropy of a round against that of the round before it."""
+
+NEW = 10.0
+"""Novelty from which a candidate counts as one with new words."""
+
+VARIANTS = 4
+"""Rewordings of each sentence that texts of several sentences are made of."""
 
 
-def is_steered(pair: Pair, settings: ParaphraseSettings) -> bool:
-    """Whether the ledger steers: it needs the echo, and so a pair with examples."""
-    return settings.ledger > 0 and settings.echo > 0 and pair.examples is not None
+@dataclass(frozen=True)
+class Priced:
+    """Different texts for the place of a source, what the ledger charges for each, and the sides that wrote it."""
+
+    source: str
+    costs: Mapping[str, float]
+    sides: Mapping[str, frozenset[str]]
+
+    @cached_property
+    def novelties(self) -> dict[str, float]:
+        return {text: novelty(text, self.source) for text in self.costs}
+
+    def origin(self, text: str) -> str:
+        sides = self.sides.get(text, frozenset())
+        return "both" if len(sides) == 2 else next(iter(sides), "joined")
+
+    def has_enough(self) -> bool:
+        """Whether enough texts are faithful and have new words."""
+        good = (text for text, cost in self.costs.items() if cost <= FAITHFUL and self.novelties[text] >= NEW)
+        return sum(1 for _ in good) >= ENOUGH
+
+    def shortlist(self, most: int) -> list[str]:
+        """The texts worth reading closely: faithful ones, the most novel first; where they are few, the nearest."""
+
+        def order(text: str) -> tuple[float, float, str]:
+            cost = self.costs[text]
+            return (0.0, 10 * cost - self.novelties[text], text) if cost <= FAITHFUL else (cost, 0.0, text)
+
+        return sorted(self.costs, key=order)[:most]
 
 
-async def faithful_candidates(ensembles: Sequence[Ensemble], place: Place, source: str, texts_in: TextsIn) -> Candidates:
-    """Different texts from both sides and those joined from them, the most promising of which are kept."""
-    per_side = await together(_texts(ensemble, place, source, texts_in) for ensemble in ensembles)
-    sides: dict[str, set[str]] = {}
-    for ensemble, texts in zip(ensembles, per_side, strict=True):
-        for text in texts:
-            sides.setdefault(text, set()).add(ensemble.side.name)
-    priced = {text: compare(source, text).cost for text in distinct(list(sides))}
-    priced |= joined(
-        source,
-        {source: 0.0} | priced,
-        lambda text: compare(source, text).cost,
-        lambda text: novelty(text, source),
-        FAITHFUL,
-    )
-    chosen = shortlist(priced, lambda text: novelty(text, source), FAITHFUL, SHORTLIST)
-    failures = {text: place.constraints.failures(text) for text in chosen}
+async def faithful_candidates(
+    pair: Pair, source: str, settings: ParaphraseSettings, constraints: Constraints, ensembles: Sequence[Ensemble] = ()
+) -> Candidates:
+    """The most promising texts for a source; the contexts of an ensemble of the quoted source generate beside the echo.
+
+    Quotes inside a quoted text are single ones.
+    """
+    inner = with_single_quotes(source)
+    parts = [part.strip() for part in split_sentences(inner)]
+    if len(parts) == 1:
+        priced = await _priced(pair, inner, settings, constraints, ensembles)
+        origins = {text: priced.origin(text) for text in priced.shortlist(SHORTLIST)}
+    else:
+        every = await together(_priced(pair, part, settings, constraints) for part in parts)
+        best = await together(_best(pair, parts, place, priced) for place, priced in enumerate(every))
+        origins = dict.fromkeys(_texts_of(best), "joined")
+    if inner != source:
+        origins = {with_double_quotes(text): origin for text, origin in origins.items()}
+    failures = {text: constraints.failures(text) for text in origins}
     return Candidates(
-        origins={text: _origin(sides.get(text)) for text in chosen if not failures[text]},
+        origins={text: origin for text, origin in origins.items() if not failures[text]},
         rejected=dict(Counter(reason for reasons in failures.values() for reason in reasons)),
     )
 
 
+async def _priced(
+    pair: Pair, source: str, settings: ParaphraseSettings, constraints: Constraints, ensembles: Sequence[Ensemble] = ()
+) -> Priced:
+    """Texts for the place of a sentence: those of the particles, and those joined from them."""
+    written: dict[str, frozenset[str]] = {}
+    costs: dict[str, float] = {}
+    for number in range(settings.rounds):
+        entropy = settings.entropy * WIDER**number
+        saying = Saying(pair, source, settings, constraints, number, entropy, tuple(ensembles))
+        for text, side in await reworded(saying):
+            written[text] = written.get(text, frozenset()) | {side}
+        costs |= {text: compare(source, text).cost for text in distinct(list(written)) if text not in costs}
+        costs |= joined(source, {source: 0.0} | costs, lambda text: compare(source, text).cost, FAITHFUL)
+        priced = Priced(source, costs, written)
+        if priced.has_enough():
+            break
+    return priced
+
+
+async def _best(pair: Pair, sentences: Sequence[str], place: int, priced: Priced) -> list[str]:
+    """The best rewordings of a sentence, read in its place among the others; the sentence itself where none is good."""
+    source = sentences[place]
+    texts = [source, *(text for text in priced.shortlist(SHORTLIST) if not is_copy(text, source))]
+    whole = [" ".join([*sentences[:place], text, *sentences[place + 1 :]]) for text in texts]
+    read = await own_both(pair, [pair.tokens.encode(text) for text in whole])
+    good = [
+        (worth(priced.costs[text], flow_of(one, read[0]), priced.novelties[text]), text)
+        for text, one in zip(texts[1:], read[1:], strict=True)
+        if priced.costs[text] <= FAITHFUL
+    ]
+    ranked = [text for value, text in sorted(good, key=lambda item: (-item[0], item[1])) if value > 0]
+    return [*ranked, source][:VARIANTS]
+
+
+def _texts_of(best: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Texts of the best rewordings of each sentence: all the best, then all but one of them the best."""
+    first = [texts[0] for texts in best]
+    yield " ".join(first)
+    for place, texts in enumerate(best):
+        for text in texts[1:]:
+            yield " ".join([*first[:place], text, *first[place + 1 :]])
+
+
 def accounted(source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
-    """Candidates with what the ledger says of each."""
+    """Candidates with what the ledger says of each, by their worth: meaning and grammar first, then new words."""
     compared = [compare(source, item.text) for item in ranked]
-    return [
-        replace(item, cost=comparison.cost, changes=tuple(comparison.reasons))
+    items = [
+        replace(item, cost=comparison.cost, changes=tuple(map(str, comparison.reasons)))
         for item, comparison in zip(ranked, compared, strict=True)
     ]
+    return sorted(items, key=lambda item: (-worth(item.cost or 0.0, item.flow, item.novelty), item.text))
 
 
-def _origin(sides: set[str] | None) -> str:
-    if sides is None:
-        return "joined"
-    return "both" if len(sides) == 2 else next(iter(sides))
-
-
-async def _texts(ensemble: Ensemble, place: Place, source: str, texts_in: TextsIn) -> list[str]:
-    """Texts of the particles of one side."""
-    side, pair, settings = ensemble.side, place.pair, place.settings
-    assert isinstance(settings, ParaphraseSettings)
-    assert pair.examples is not None
-    quoted = pair.examples.after(source) if side.name == "right" else pair.examples.before(source)
-    echo = tuple(pair.tokens.encode(quoted))
-    mixture = await with_echo(
-        Echo(ensemble, place.framed, echo, settings.echo, settings.echo_contexts, settings.entropy)
-    )
-    account = Account(source, backward=side.name == "right")
-    groups = settings.populations
-    sizes = [len(range(group, settings.samples, groups)) for group in range(groups)]
-
-    async def population(group: int) -> list[Ids]:
-        potential = Faithful(
-            account=account,
-            tokens=pair.tokens,
-            direction=side.inward.direction,
-            source=place.framed.middle,
-            stops=place.stops,
-            ends=place.ends,
-            strength=settings.ledger,
-            copying=settings.copying * (2 * group + 1) / groups,  # from hardly any to twice the price
-            mark=source[-1] if source[-1] in ".?!" else "",
-        )
-        purpose = f"particles {side.name} {group}"
-        draws = uniforms(settings.seed, place.key, purpose, sizes[group], place.length)
-        resampling = uniforms(settings.seed, place.key, f"resampling {purpose}", 1, place.length)[0]
-        particles = await generate_particles(mixture, place.framed, draws, resampling, place.stops, potential)
-        return [particle.tokens for particle in particles if particle.whole]
-
-    texts = await together(population(group) for group in range(groups) if sizes[group])
-    return [text for rows in texts for ids in rows for text in texts_in(ids, side.name)[:1]]
-
-
-def faithful_first(ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
-    """Candidates by their worth: meaning and grammar first, then new words."""
-    return sorted(ranked, key=lambda item: (-worth(item), item.text))
-
-
-def worth(item: Paraphrase) -> float:
+def worth(cost: float, flow: Flow | None, novel: float) -> float:
     """What a candidate is worth in nats: new words, less what the ledger charges and what reads badly."""
-    assert item.cost is not None
-    assert item.flow is not None
-    reads = 0.4 * min(item.flow.whole, 2.0) + min(item.flow.worst, 0.0)
-    return reads - 3.0 * item.cost + 0.12 * min(item.novelty, 35.0)
+    reads = 0.0 if flow is None else 0.4 * min(flow.whole, 2.0) + min(flow.worst, 0.0)
+    return reads - 3.0 * cost + 0.12 * min(novel, 35.0)

@@ -2,52 +2,49 @@
 
 A long sentence rarely comes out right in all of its parts. One candidate has a good beginning, another a good end, and
 the source itself is right everywhere: joined at two words that both have, they can say the whole, in more new words
-than either. Works on text and its ledger; knows no models.
+than either. Works on text and prices; knows no models.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from refdec.metrics.novelty import novelty
 
 Price = Callable[[str], float]
 """What the ledger charges for a candidate."""
 
-MOST = 600
+MOST = 300
 """Joined texts per round whose price is asked for."""
 
 PARTNERS = 24
-"""Candidates that are joined with each other in the second round."""
+"""Candidates that are joined with each other."""
 
 
-def joined(source: str, priced: dict[str, float], price: Price, novelty: Price, faithful: float) -> dict[str, float]:
+def joined(source: str, priced: Mapping[str, float], price: Price, faithful: float) -> dict[str, float]:
     """Joined texts that the ledger calls faithful, with their prices.
 
-    Candidates are first repaired with parts of the source; then faithful ones are joined with each other, the most
-    novel first.
+    Candidates are first repaired with parts of the source, the cheapest first; then faithful ones are joined with each
+    other, the most novel first.
     """
-    result: dict[str, float] = {}
-    hopeful = sorted((text for text in priced if text != source), key=lambda text: (priced[text], text))
-    repairs = (text for other in hopeful for text in (*joints(other, source), *joints(source, other)))
-    _add(result, repairs, priced, price, faithful)
-    good = {text: cost for text, cost in (priced | result).items() if cost <= faithful and text != source}
-    best = sorted(good, key=lambda text: (-novelty(text), text))[:PARTNERS]
-    _add(result, (text for one in best for other in best if one != other for text in joints(one, other)), good, price, faithful)
-    return result
+    others = sorted((text for text in priced if text != source), key=lambda text: (priced[text], text))
+    repairs = (text for other in others for text in (*joints(other, source), *joints(source, other)))
+    repaired = _faithful(repairs, priced, price, faithful)
+    good = [text for text, cost in (*priced.items(), *repaired.items()) if cost <= faithful and text != source]
+    best = sorted(good, key=lambda text: (-novelty(text, source), text))[:PARTNERS]
+    pairs = (text for one in best for other in best if one != other for text in joints(one, other))
+    return repaired | _faithful(pairs, {**priced, **repaired}, price, faithful)
 
 
-def _add(
-    result: dict[str, float], texts: Iterable[str], known: dict[str, float], price: Price, faithful: float
-) -> None:
-    tried: set[str] = set()
+def _faithful(texts: Iterable[str], known: Mapping[str, float], price: Price, faithful: float) -> dict[str, float]:
+    """The first so many new texts that the ledger calls faithful."""
+    prices: dict[str, float] = {}
     for text in texts:
-        if text in known or text in result or text in tried:
-            continue
-        tried.add(text)
-        cost = price(text)
-        if cost <= faithful:
-            result[text] = cost
-        if len(tried) >= MOST:
-            return
+        if text not in known and text not in prices:
+            prices[text] = price(text)
+            if len(prices) >= MOST:
+                break
+    return {text: cost for text, cost in prices.items() if cost <= faithful}
 
 
 def joints(first: str, second: str) -> list[str]:
@@ -62,17 +59,6 @@ def joints(first: str, second: str) -> list[str]:
         for place in places.get((start[at - 1], start[at]), ())
         if start[:at] != end[:place] and start[at:] != end[place:]
     ]
-
-
-def shortlist(priced: dict[str, float], novelty: Price, faithful: float, most: int) -> list[str]:
-    """The candidates worth reading closely: the faithful ones, most novel first; where they are few, the nearest."""
-    good = sorted((text for text in priced if priced[text] <= faithful), key=lambda text: (-_worth(text, priced, novelty), text))
-    others = sorted((text for text in priced if priced[text] > faithful), key=lambda text: (priced[text], text))
-    return [*good[:most], *others[: max(most // 4, most - len(good))]][: most + most // 4]
-
-
-def _worth(text: str, priced: dict[str, float], novelty: Price) -> float:
-    return novelty(text) - 10 * priced[text]
 
 
 def distinct(texts: Sequence[str]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 import torch
@@ -20,14 +19,12 @@ from refdec.tasks.confidence import with_confidence
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, describe_side, ensembles_of, prepare, shown_contexts, silent
 from refdec.tasks.extract import extract
-from refdec.tasks.faithful import accounted, faithful_candidates, faithful_first, is_steered
+from refdec.tasks.faithful import accounted, faithful_candidates
 from refdec.tasks.fingerprint import Fingerprint
-from refdec.tasks.frame import Frame
+from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
-from refdec.text.cleaning import clean
-from refdec.text.inner_quotes import with_double_quotes, with_single_quotes
 
 AnyResult = TypeVar("AnyResult", bound=ParaphraseResult)
 
@@ -46,14 +43,10 @@ async def paraphrase(
 
     A fingerprint stands for the description. The best `explain` candidates are explained token by token.
     """
-    steered = is_steered(pair, settings)
-    written = clean(text)
-    inner = with_single_quotes(written) if steered else written
-    source, frame, framed = prepare(pair, inner, settings, settings.extra_tokens)
+    source, frame, framed = prepare(pair, text, settings, settings.extra_tokens)
     length, stops = len(framed.middle), pair.tokens.containing(frame.ends)
     wanted = constraints.on(source)
-    room = settings.extra_tokens + (length // 4 if steered else 0)
-    place = Place(pair, source, framed, settings, wanted, length + room, length, stops, frame.ends)
+    place = Place(pair, source, framed, settings, wanted, length + settings.extra_tokens, length, stops)
 
     def texts_in(ids: Ids, side: str) -> list[str]:
         raw = pair.tokens.decode(ids + framed.right if side == "right" else framed.left + ids)
@@ -66,19 +59,18 @@ async def paraphrase(
         fingerprint.check(pair.name, source, settings)
         ensembles = ensembles_of(pair, fingerprint)
     stage("generating candidates")
-    if steered:
-        candidates = await faithful_candidates(ensembles, place, source, texts_in)
+    if settings.echo:
+        beside = ensembles if frame is FRAMES["quoted"] else ()
+        candidates = await faithful_candidates(pair, source, settings, wanted, beside)
     else:
         candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
-    if steered:
-        ranked = faithful_first(accounted(source, ranked))
+    if settings.ledger:
+        ranked = accounted(source, ranked)
     ranked = with_confidence(pair.name, source, ranked, settings)
     mark = signature("paraphrase", pair, settings, constraints)
     reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked[:explain]) if explain else ()
-    if inner != written:
-        source, ranked = written, [replace(item, text=with_double_quotes(item.text)) for item in ranked]
     ranking = source, source_score, ranked
     return make_result(ParaphraseResult, place, ensembles, candidates, ranking, mark, reasons)
 
