@@ -91,6 +91,8 @@ async def with_echo(question: Echo) -> Mixture:
 def mix_all(model: LanguageModel, jobs: Sequence[Echo]) -> Answering[list[Mixture]]:
     """The mixture of each job."""
     arrange = model.direction.arrange
+    for shared in dict.fromkeys(job.shared for job in jobs):
+        model.remember(arrange(shared))
     experts = [job.experts for job in jobs]
     features = read_sources(
         model,
