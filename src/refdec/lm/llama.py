@@ -19,7 +19,7 @@ from refdec.lm.direction import Direction
 from refdec.lm.graph import Graphs, GraphWriter
 from refdec.lm.logprobs import chosen_logprobs
 from refdec.lm.network import Network, TorchNetwork
-from refdec.lm.prefix_cache import Prefixes, SharedRows, TailBuffer
+from refdec.lm.prefix_cache import Prefixes, SharedRows, TailBuffer, release_spare
 from refdec.lm.protocol import ExtendingWriter, Reading, Writer, checked_reading
 
 REMEMBERED = 4
@@ -200,6 +200,7 @@ class LlamaLM:
 
     def release(self) -> None:
         self._remembered.clear()
+        release_spare()
         if self._graphs is not None:
             self._graphs.clear()
         if self.device.type == "cuda":
