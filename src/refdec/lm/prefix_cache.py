@@ -169,6 +169,7 @@ class TailBuffer:
     def capacity(self) -> int:
         return self.keys.shape[-2]
 
+    @torch.inference_mode()
     def copy(self, filled: int, capacity: int, rows: Tensor | None = None) -> TailBuffer:
         """The first places of all rows, or of some, in a new buffer with room for more."""
         count = self.keys.shape[1] if rows is None else len(rows)
