@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from refdec.errors import ModelError as ModelError
     from refdec.errors import RefdecError as RefdecError
     from refdec.errors import SettingsError as SettingsError
+    from refdec.ledger.change import Change as Change
+    from refdec.ledger.comparison import Comparison as Comparison
+    from refdec.ledger.comparison import compare as compare
     from refdec.lm.direction import Direction as Direction
     from refdec.lm.pair import Pair as Pair
     from refdec.lm.pair import load_pair as load_pair
@@ -41,6 +44,8 @@ _HOMES = {
     "tasks.constraints": ("Constraints",),
     "errors": ("InputError", "ModelError", "RefdecError", "SettingsError"),
     "tasks.fingerprint": ("Fingerprint",),
+    "ledger.change": ("Change",),
+    "ledger.comparison": ("Comparison", "compare"),
     "lm.direction": ("Direction",),
     "lm.pair": ("Pair", "load_pair"),
     "page": ("page",),

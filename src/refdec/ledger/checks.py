@@ -1,0 +1,539 @@
+"""What the words taken together say: negation, persons, modals, tense, number, questions, small words, roles.
+
+Each check looks at two aligned readings and yields the changes that it finds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from refdec.ledger import function_words as closed
+from refdec.ledger.alignment import Alignment, counted, name_runs
+from refdec.ledger.change import Change, change
+from refdec.ledger.costs import COSTS
+from refdec.ledger.grammar import Verb, is_plural, verbs
+from refdec.ledger.reading import Reading, Word
+
+
+def negation(alignment: Alignment) -> Iterator[Change]:
+    """Every "not" of one side must be on the other, and with the same word."""
+    source, text = alignment.source, alignment.text
+    here = [at for at, word in enumerate(source.words) if word.kind == "negation" and at not in alignment.used_source]
+    there = [at for at, word in enumerate(text.words) if word.kind == "negation" and at not in alignment.used_text]
+    undone = _undone(alignment, here, there)
+    if undone is not None:
+        here, there = undone
+    for at in here[len(there) :]:
+        yield change("negation", source, (at,), text, (), COSTS.negation)
+    for at in there[len(here) :]:
+        yield change("negation", source, (), text, (at,), COSTS.negation)
+    if here and len(here) == len(there):
+        targets = [alignment.to_text.get(_target(source, at)) for at in here]
+        others = [_target(text, at) for at in there]
+        known = [at for at in targets if at is not None]
+        if known and len(known) == len(targets) and not set(known) & set(others):
+            aligned = [at for at in others if at in alignment.to_source]
+            if len(aligned) == len(others):
+                yield change("negation", source, tuple(here), text, tuple(there), COSTS.negation_moved)
+
+
+def _undone(alignment: Alignment, here: list[int], there: list[int]) -> tuple[list[int], list[int]] | None:
+    """Negations without those that an opposite makes good: "not happy", "unhappy"."""
+    left, right = list(here), list(there)
+    for match in alignment.matches:
+        if match.step.kind != "opposite" or len(match.source) != 1:
+            continue
+        near = [at for at in left if 0 < match.source[0] - at <= 3]
+        other_near = [at for at in right if 0 < match.text[0] - at <= 3]
+        if bool(near) != bool(other_near):
+            if near:
+                left.remove(near[-1])
+            else:
+                right.remove(other_near[-1])
+    return (left, right) if (left, right) != (here, there) else None
+
+
+def _target(reading: Reading, at: int) -> int:
+    """The word that a negation denies: the next one that counts, or the one before it."""
+    for place in range(at + 1, min(at + 5, len(reading.words))):
+        if reading.words[place].kind == "mark":
+            break
+        if reading.words[place].kind in ("content", "name", "number"):
+            return place
+    return next((place for place in range(at - 1, -1, -1) if reading.words[place].kind in ("content", "name")), -1)
+
+
+def persons(alignment: Alignment) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    here = _persons(source)
+    there = _persons(text)
+    lost = {person: places for person, places in here.items() if person not in there}
+    new = {person: places for person, places in there.items() if person not in here}
+    question = source.question and text.question
+    for person, places in new.items():
+        partner = next((other for other in lost if _confused(person, other)), None)
+        if partner:
+            cost = COSTS.person / 3 if question and {person, partner} <= closed.SPEAKERS else COSTS.person
+            yield change("person", source, lost.pop(partner)[:1], text, places[:1], cost)
+        elif person in closed.SPEAKERS:
+            yield change("person", source, (), text, places[:1], COSTS.pronoun if question else COSTS.person)
+        else:
+            yield change("person", source, (), text, places[:1], COSTS.pronoun / 2)
+    for person, places in lost.items():
+        speaker = person in closed.SPEAKERS and not question
+        yield change("person", source, places[:1], text, (), COSTS.person / 2 if speaker else COSTS.pronoun / 2)
+
+
+def _confused(person: str, other: str) -> bool:
+    return person in closed.SPEAKERS or other in closed.SPEAKERS or {person, other} == {"he", "she"}
+
+
+def _persons(reading: Reading) -> dict[str, tuple[int, ...]]:
+    places: dict[str, tuple[int, ...]] = {}
+    for at, word in enumerate(reading.words):
+        if word.kind == "person":
+            person = closed.PERSONS[word.lower]
+            places[person] = (*places.get(person, ()), at)
+    return places
+
+
+def modals(alignment: Alignment) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    here = [at for at, word in enumerate(source.words) if word.kind == "modal" and at not in alignment.used_source]
+    there = [at for at, word in enumerate(text.words) if word.kind == "modal" and at not in alignment.used_text]
+    names, other_names = (
+        [closed.MODALS[source.words[at].lower] for at in here],
+        [closed.MODALS[text.words[at].lower] for at in there],
+    )
+    for at, name in list(zip(here, names, strict=True)):
+        if name in other_names:
+            place = other_names.index(name)
+            here.remove(at)
+            del other_names[place], there[place]
+    for at in list(here):
+        if not there:
+            break
+        other = there.pop(0)
+        here.remove(at)
+        cost = modal_cost(source.words[at], text.words[other], source.words, source.question)
+        yield change("modal", source, (at,), text, (other,), cost)
+    soft = source.question and text.question
+    for at in here:
+        yield change("modal", source, (at,), text, (), COSTS.modal_near if soft else COSTS.modal)
+    for at in there:
+        yield change("modal", source, (), text, (at,), COSTS.modal_near if soft else COSTS.modal)
+
+
+def modal_cost(modal: Word, other: Word, sentence: Sequence[Word], question: bool) -> float:
+    """What it costs to say another modal; reported speech turns "will" into "would"."""
+    pair = frozenset({closed.MODALS[modal.lower], closed.MODALS[other.lower]})
+    if len(pair) == 1:
+        return 0.0
+    loose = question or "will" not in pair or any(word.lower in closed.REPORTED for word in sentence)
+    return COSTS.modal_near if loose and pair in closed.NEAR_MODALS else COSTS.modal
+
+
+def question(alignment: Alignment) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    if source.question != text.question:
+        mark = "?" if text.question else ""
+        yield Change("question", "?" if source.question else "", mark, None, None, COSTS.question)
+    elif source.question:
+        here, there = _asked(source, alignment.used_source), _asked(text, alignment.used_text)
+        lost, new = list((here - there).elements()), list((there - here).elements())
+        for word, other in zip(lost + [""] * len(new), new + [""] * len(lost), strict=False):
+            if word or other:
+                yield Change("question", word, other, None, None, COSTS.asked)
+
+
+def _asked(reading: Reading, used: set[int]) -> Counter[str]:
+    """The question words that open a clause; "which" and "what" ask the same."""
+    asked = Counter[str]()
+    for at, word in enumerate(reading.words):
+        opening = (
+            at == 0 or reading.words[at - 1].kind in ("mark", "preposition") or reading.words[at - 1].lower == "and"
+        )
+        if word.lower in closed.QUESTION_WORDS and opening and at not in used:
+            asked["what" if word.lower == "which" else word.lower] += 1
+    return asked
+
+
+def conditions(alignment: Alignment) -> Iterator[Change]:
+    """If and unless are kept; because, although and or are lost or new at a lower price."""
+    source, text = alignment.source, alignment.text
+    yield from _links(
+        alignment, lambda word: word.lower.replace("whether", "if") if word.kind == "condition" else "", COSTS.condition
+    )
+    here, there = _connectives(source, alignment.used_source), _connectives(text, alignment.used_text)
+    if ("or" in here) != ("or" in there):
+        at, other = here.get("or"), there.get("or")
+        yield change(
+            "connective",
+            source,
+            (at,) if at is not None else (),
+            text,
+            (other,) if other is not None else (),
+            COSTS.modal,
+        )
+    for name in ("cause", "contrast"):
+        if name in here and name not in there and not _has(text, name):
+            yield change("connective", source, (here[name],), text, (), COSTS.connective / 2)
+        if name in there and name not in here and not _has(source, name):
+            yield change("connective", source, (), text, (there[name],), COSTS.connective)
+
+
+def _connectives(reading: Reading, used: set[int]) -> dict[str, int]:
+    return {
+        closed.CONNECTIVES[word.lower]: at
+        for at, word in enumerate(reading.words)
+        if word.lower in closed.CONNECTIVES and at not in used
+    }
+
+
+def _has(reading: Reading, name: str) -> bool:
+    loose = {"cause": ("as", "since", "for", "due"), "contrast": ("still", "in", "as")}[name]
+    return any(word.lower in loose for word in reading.words) and name == "cause"
+
+
+def _links(alignment: Alignment, name: Callable[[Word], str], cost: float) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    here = {
+        label: at for at, word in enumerate(source.words) if (label := name(word)) and at not in alignment.used_source
+    }
+    there = {label: at for at, word in enumerate(text.words) if (label := name(word)) and at not in alignment.used_text}
+    for label, at in here.items():
+        if label not in there:
+            yield change("condition", source, (at,), text, (), cost)
+    for label, at in there.items():
+        if label not in here:
+            yield change("condition", source, (), text, (at,), cost)
+
+
+def tenses(alignment: Alignment) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    here, there = verbs(source), verbs(text)
+    said: set[str] = {tense for verb in here.values() for tense in verb.tenses if tense}
+    flagged = False
+    for at, other in sorted(alignment.to_text.items()):
+        if at in here and other in there:
+            cost = tense_cost(here[at], there[other])
+            if cost:
+                flagged = flagged or cost >= COSTS.tense
+                yield change("tense", source, (at,), text, (other,), cost)
+    alone = {at: verb for at, verb in here.items() if at not in alignment.to_text}
+    others = {at: verb for at, verb in there.items() if at not in alignment.to_source}
+    copulas = [at for at in alone if source.words[at].kind == "auxiliary"]
+    other_copulas = [at for at in others if text.words[at].kind == "auxiliary"]
+    if copulas and other_copulas and not flagged:
+        tenses_here = {tense for at in copulas for tense in alone[at].tenses}
+        for at in other_copulas:
+            if not any(_compatible(tense, mine) for tense in others[at].tenses for mine in tenses_here):
+                flagged = True
+                yield change("tense", source, copulas[:1], text, (at,), COSTS.tense)
+    if not flagged and said:
+        for at, verb in others.items():
+            certain = verb.tenses - {"modal", "perfect"}
+            if len(certain) == 1 and "" not in certain and len(verb.tenses) == 1:
+                if not any(_compatible(tense, mine) for tense in certain for mine in said):
+                    yield change("tense", source, (), text, (at,), COSTS.tense)
+                    break
+
+
+def tense_cost(verb: Verb, other: Verb) -> float:
+    if "" in verb.tenses or "" in other.tenses or verb.tenses & other.tenses:
+        return 0.0
+    if any(_compatible(one, two) for one in verb.tenses for two in other.tenses):
+        return COSTS.perfect
+    return 0.0 if "modal" in verb.tenses | other.tenses else COSTS.tense
+
+
+def _compatible(tense: str, other: str) -> bool:
+    return tense == other or {tense, other} in ({"past", "perfect"}, {"present", "perfect"})
+
+
+def plurals(alignment: Alignment) -> Iterator[Change]:
+    """One thing or several: not where a number says it, nor in a compound ("car sales", "sales of cars")."""
+    source, text = alignment.source, alignment.text
+    here, there = verbs(source), verbs(text)
+    for at, other in sorted(alignment.to_text.items()):
+        word, mate = source.words[at], text.words[other]
+        plural, other_plural = is_plural(word), is_plural(mate)
+        if plural is None or other_plural is None or plural == other_plural or not _shares_noun(word, mate):
+            continue
+        if (
+            _is_loose(source, at)
+            or _is_loose(text, other)
+            or _is_verb(here, source, at)
+            or _is_verb(there, text, other)
+        ):
+            continue
+        cost = COSTS.plural_generic if source.question else COSTS.plural
+        yield change("plural", source, (at,), text, (other,), cost)
+
+
+def _shares_noun(word: Word, other: Word) -> bool:
+    nouns = {base for base, part in word.bases if part == "n"}
+    return any(part == "n" and base in nouns for base, part in other.bases)
+
+
+def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
+    """Whether the word may well be a verb here."""
+    verb = verb_places.get(at)
+    if verb is None:
+        return False
+    return verb.first != at or (at > 0 and reading.words[at - 1].kind in ("person", "name"))
+
+
+def _is_loose(reading: Reading, at: int) -> bool:
+    words = reading.words
+    after = words[at + 1] if at + 1 < len(words) else None
+    before = words[at - 1] if at else None
+    compound = (
+        after is not None
+        and (after.is_part("n") and after.kind in ("content", "name"))
+        and words[at].end + 1 >= after.start
+    )
+    return compound or (before is not None and before.kind == "number" and before.value not in ("1", "one"))
+
+
+_LIKE = [
+    frozenset(group.split())
+    for group in (
+        "in at on within inside during into",
+        "by through via with",
+        "to into toward towards onto",
+        "about on over regarding",
+        "of from in",
+        "for to",
+        "above over",
+        "under below",
+        "among between",
+        "as like",
+        "since from",
+        "near at by",
+    )
+]
+
+
+def small_words(alignment: Alignment) -> Iterator[Change]:
+    """Prepositions, auxiliaries and determiners between the same neighbours; elsewhere they may change freely."""
+    source, text = alignment.source, alignment.text
+    order = [-1, *(at for at in counted(source)), len(source.words)]
+    other_order = [-1, *(at for at in counted(text)), len(text.words)]
+    rank = {at: number for number, at in enumerate(other_order)}
+    to_text = {-1: -1, len(source.words): len(text.words), **alignment.to_text}
+    kept = {match.source[0] for match in alignment.matches if match.step.kind == "kept" and len(match.source) == 1}
+    kept |= {-1, len(source.words)}
+    for left, right in zip(order, order[1:], strict=False):
+        other_left, other_right = to_text.get(left), to_text.get(right)
+        if other_left is None or other_right is None or rank[other_right] != rank[other_left] + 1:
+            continue
+        gap = [at for at in range(left + 1, right) if at not in alignment.used_source]
+        other_gap = [at for at in range(other_left + 1, other_right) if at not in alignment.used_text]
+        number = any(
+            0 <= at < len(source.words) and source.words[at].kind == "number" and not _is_date(source, at)
+            for at in (left, right)
+        )
+        same = left in kept and right in kept
+        yield from _prepositions(alignment, gap, other_gap, number, same)
+        yield from _determiners(alignment, gap, other_gap)
+        if same:
+            yield from _auxiliaries(alignment, gap, other_gap)
+
+
+def _is_date(reading: Reading, at: int) -> bool:
+    value = reading.words[at].value
+    before = reading.words[at - 1].lower if at else ""
+    return (value.isdigit() and 1000 <= int(value) <= 2100) or before in closed.MONTHS
+
+
+def _of_kind(reading: Reading, places: Sequence[int], kind: str) -> list[int]:
+    return [at for at in places if reading.words[at].kind == kind]
+
+
+def _prepositions(
+    alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int], number: bool, same: bool
+) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    here, there = _of_kind(source, gap, "preposition"), _of_kind(text, other_gap, "preposition")
+    names, others = [source.words[at].lower for at in here], [text.words[at].lower for at in there]
+    if sorted(names) == sorted(others):
+        return
+    changed = {*names} ^ {*others}
+    if not changed:
+        return
+    lost = tuple(at for at in here if source.words[at].lower in changed)
+    new = tuple(at for at in there if text.words[at].lower in changed)
+    alike = any(changed <= group for group in _LIKE) and lost and new
+    if number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
+        cost = COSTS.number_preposition
+    elif alike or not same:
+        cost = COSTS.pronoun
+    elif lost and new and changed & closed.DIRECTIONS:
+        cost = COSTS.direction
+    else:
+        cost = COSTS.preposition
+    yield change("preposition", source, lost, text, new, cost)
+
+
+def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    here, there = _of_kind(source, gap, "determiner"), _of_kind(text, other_gap, "determiner")
+    names, others = {source.words[at].lower for at in here}, {text.words[at].lower for at in there}
+    if names ^ others - {"a", "an"}:
+        yield change("determiner", source, tuple(here), text, tuple(there), COSTS.determiner)
+
+
+def _auxiliaries(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    here, there = _of_kind(source, gap, "auxiliary"), _of_kind(text, other_gap, "auxiliary")
+    others = [at for at in gap if at not in here and source.words[at].kind != "mark"]
+    text_others = [at for at in other_gap if at not in there and text.words[at].kind != "mark"]
+    unchanged = [source.words[at].lower for at in others] == [text.words[at].lower for at in text_others]
+    if bool(here) != bool(there) and unchanged:
+        yield change("auxiliary", source, tuple(here), text, tuple(there), COSTS.auxiliary)
+
+
+def numbers(alignment: Alignment) -> Iterator[Change]:
+    """A number stays with its thing."""
+    source, text = alignment.source, alignment.text
+    for at, other in sorted(alignment.to_text.items()):
+        if source.words[at].kind != "number" or text.words[other].kind != "number":
+            continue
+        thing = _thing(source, at)
+        place = alignment.to_text.get(thing, -1) if thing is not None else -1
+        if place < 0:
+            continue
+        mine = abs(place - other)
+        rivals = [
+            abs(place - rival)
+            for rival, word in enumerate(text.words)
+            if word.kind == "number" and rival != other and not _is_date(text, rival)
+        ]
+        if rivals and min(rivals) < mine and mine > 2 and _thing(text, other) != place:
+            yield change("number", source, (at, thing or 0), text, (other,), COSTS.number_moved)
+
+
+def _thing(reading: Reading, at: int) -> int | None:
+    """What a number counts: the next word that counts, else the one before."""
+    words = reading.words
+    if _is_date(reading, at):
+        return None
+    for place in range(at + 1, min(at + 4, len(words))):
+        if words[place].kind == "mark":
+            break
+        if words[place].kind in ("content", "name"):
+            return place
+    return None
+
+
+def roles(alignment: Alignment) -> Iterator[Change]:
+    """Who does what to whom: two words exchanged around a verb, or in each other's place."""
+    source, text = alignment.source, alignment.text
+    here, there = verbs(source), verbs(text)
+    for at, other in sorted(alignment.to_text.items()):
+        if at in here and other in there and source.words[at].kind != "auxiliary":
+            doer, sufferer = _sides(source, at, here)
+            other_doer, other_sufferer = _sides(text, other, there)
+            mapped_doer = {alignment.to_text[place] for place in doer if place in alignment.to_text}
+            mapped_sufferer = {alignment.to_text[place] for place in sufferer if place in alignment.to_text}
+            crossed = mapped_doer & other_sufferer and mapped_sufferer & other_doer
+            if crossed and not mapped_doer & other_doer and not mapped_sufferer & other_sufferer:
+                places = tuple(sorted(doer | sufferer)), tuple(sorted(other_doer | other_sufferer))
+                yield change("roles", source, places[0], text, places[1], COSTS.roles)
+                return
+    yield from _exchanged(alignment)
+
+
+def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int], set[int]]:
+    """The names and nouns before and after a verb, as doer and sufferer."""
+    words = reading.words
+    left: set[int] = set()
+    for place in range(found[at].first - 1, -1, -1):
+        word = words[place]
+        if _ends_side(words, place) or (place in found and not is_plural(word) and not word.is_part("n")):
+            break
+        if _is_thing(word):
+            left.add(place)
+    right: set[int] = set()
+    agent: set[int] = set()
+    by = False
+    for place in range(at + 1, len(words)):
+        word = words[place]
+        if _ends_side(words, place) or (place in found and not word.is_part("n")):
+            break
+        by = by or word.lower == "by"
+        if _is_thing(word):
+            (agent if by else right).add(place)
+    return (agent, left) if found[at].passive else (left, right | agent)
+
+
+def _ends_side(words: Sequence[Word], place: int) -> bool:
+    return words[place].text in ".;:!?" or words[place].lower in (
+        "that",
+        "which",
+        "who",
+        "because",
+        "although",
+        "but",
+        "when",
+        "while",
+    )
+
+
+def _is_thing(word: Word) -> bool:
+    return word.kind == "name" or (word.kind == "content" and word.is_part("n"))
+
+
+def _exchanged(alignment: Alignment) -> Iterator[Change]:
+    """Two names or nouns, each of which now stands between the neighbours of the other."""
+    source, text = alignment.source, alignment.text
+    spans = [span for span in _spans(source) if all(at in alignment.to_text for at in span)]
+    moved = []
+    for span in spans:
+        places = [alignment.to_text[at] for at in span]
+        moved.append((span, (min(places), max(places))))
+    for number, (span, (first, last)) in enumerate(moved):
+        context, other_context = _around(source, span[0], span[-1]), _around(text, first, last)
+        for other_span, (other_first, other_last) in moved[number + 1 :]:
+            rival, other_rival = _around(source, other_span[0], other_span[-1]), _around(text, other_first, other_last)
+            crossed = _alike(context, other_rival) + _alike(rival, other_context)
+            own = _alike(context, other_context) + _alike(rival, other_rival)
+            between = source.words[span[-1] + 1 : other_span[0]]
+            if crossed >= 3 and crossed > own and not _is_loose_link(between):
+                yield change("roles", source, (*span, *other_span), text, (first, other_first), COSTS.roles)
+                return
+
+
+def _spans(reading: Reading) -> list[list[int]]:
+    names = [[at for at in run if reading.words[at].kind == "name"] for run in name_runs(reading)]
+    taken = {at for run in names for at in run}
+    nouns = [
+        [at]
+        for at, word in enumerate(reading.words)
+        if at not in taken and word.kind in ("content", "number") and (word.kind == "number" or word.is_part("n"))
+    ]
+    return sorted(names + nouns)
+
+
+def _around(reading: Reading, first: int, last: int) -> tuple[str, str]:
+    words = reading.words
+    before = words[first - 1].lower if first else "^"
+    after = words[last + 1].lower if last + 1 < len(words) else "$"
+    return before, "$" if after in ".!?" else after
+
+
+def _alike(context: tuple[str, str], other: tuple[str, str]) -> int:
+    return (context[0] == other[0]) + (context[1] == other[1])
+
+
+def _is_loose_link(between: Sequence[Word]) -> bool:
+    """Whether only "and", "or", a comma or a form of be stands between: these may be turned round."""
+    return all(
+        word.lower in ("and", "or", ",", "the", "a", "an", "both", "as", "well") or word.lower in closed.BE
+        for word in between
+    )
+
+
+CHECKS = (negation, persons, modals, question, conditions, tenses, plurals, small_words, numbers, roles)

@@ -1,0 +1,173 @@
+"""Two texts, word by word: what was kept, swapped, lost and new, and what that costs.
+
+Plain rules and a lexicon, no model. It knows English; of other languages it compares words and stems, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from typing import Any
+
+from refdec.ledger.alignment import Alignment, align, is_title, name_runs
+from refdec.ledger.change import Change, change
+from refdec.ledger.checks import CHECKS
+from refdec.ledger.costs import COSTS, FAITHFUL
+from refdec.ledger.language import is_english
+from refdec.ledger.reading import Reading, Word, read
+
+OTHER_LANGUAGE = "This is not English: only words and stems are compared."
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What two texts say in the same and in other words.
+
+    Attributes:
+        cost: 0 if nothing changed, up to 1 for a faithful rewording
+        changes: every word of both texts accounted for, in the order of the source; what is new comes last
+        note: what the reader must know about the comparison, or ""
+    """
+
+    cost: float
+    changes: tuple[Change, ...]
+    note: str = ""
+
+    @property
+    def faithful(self) -> bool:
+        return self.cost <= FAITHFUL
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """What changed, the dearest first."""
+        changed = [item for item in self.changes if item.kind != "kept" and item.cost > 0]
+        return tuple(str(item) for item in sorted(changed, key=lambda item: -item.cost))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "cost": round(self.cost, 3),
+            "faithful": self.faithful,
+            "reasons": list(self.reasons),
+            "changes": [item.to_dict() for item in self.changes],
+            **({"note": self.note} if self.note else {}),
+        }
+
+
+@lru_cache(maxsize=4096)
+def compare(source: str, text: str) -> Comparison:
+    """Account for every word of two texts: the second one should say what the first one says."""
+    here, there = read(source), read(text)
+    alignment = align(here, there)
+    english = is_english(source)
+    changes = [*_matched(alignment), *_left_over(alignment)]
+    if english:
+        changes += [item for check in CHECKS for item in check(alignment)]
+    changes.sort(key=lambda item: (item.source_place is None, item.source_place or item.text_place or (0, 0)))
+    return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
+
+
+def _total(changes: list[Change]) -> float:
+    """Hard changes count in full; of small ones, each further one counts less."""
+    small = sorted((item.cost for item in changes if item.cost <= FAITHFUL), reverse=True)
+    hard = sum(item.cost for item in changes if item.cost > FAITHFUL)
+    return hard + sum(cost * COSTS.further**number for number, cost in enumerate(small))
+
+
+def _matched(alignment: Alignment) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    for match in alignment.matches:
+        kind, cost = match.step
+        if kind == "opposite" and _one_is_denied(alignment, match.source, match.text):
+            kind, cost = "synonym", COSTS.negated_opposite
+        elif kind == "swapped" and source.words[match.source[0]].kind in ("name", "number"):
+            kind = source.words[match.source[0]].kind
+        yield change(kind, source, match.source, text, match.text, cost)
+
+
+def _one_is_denied(alignment: Alignment, here: tuple[int, ...], there: tuple[int, ...]) -> bool:
+    """Whether exactly one of two opposites stands after a negation: "not happy", "unhappy"."""
+    return _is_denied(alignment.source, here[0]) != _is_denied(alignment.text, there[0])
+
+
+def _is_denied(reading: Reading, at: int) -> bool:
+    return any(word.kind == "negation" for word in reading.words[max(0, at - 3) : at])
+
+
+def _left_over(alignment: Alignment) -> Iterator[Change]:
+    source, text = alignment.source, alignment.text
+    for at in alignment.free_source():
+        cost = lost_price(source, at, alignment.used_source)
+        yield change(_kind(source.words[at], "lost"), source, (at,), text, (), cost)
+    for at in alignment.free_text():
+        cost = new_price(text, at, alignment.used_text)
+        yield change(_kind(text.words[at], "new"), source, (), text, (at,), cost)
+
+
+def lost_price(source: Reading, at: int, used: set[int]) -> float:
+    """What a word of the source costs that was not said again."""
+    return _price(source, at, used, COSTS.lost, COSTS.name_part)
+
+
+def new_price(text: Reading, at: int, used: set[int]) -> float:
+    """What a word costs that does not come from the source."""
+    return _price(text, at, used, COSTS.new, COSTS.pronoun)
+
+
+def _kind(word: Word, kind: str) -> str:
+    return word.kind if word.kind in ("name", "number") else kind
+
+
+def _price(reading: Reading, at: int, used: set[int], content: float, name_part: float) -> float:
+    """What it costs that a word has no counterpart."""
+    word = reading.words[at]
+    if word.kind == "number":
+        return COSTS.one if word.lower == "one" else COSTS.number
+    again = any(
+        other.lower == word.lower or bool(word.bases and word.bases == other.bases)
+        for place, other in enumerate(reading.words)
+        if place in used
+    )
+    if again:
+        return COSTS.pronoun
+    if word.kind == "name":
+        run = next((run for run in name_runs(reading) if at in run), [])
+        if any(place in used for place in run) and len(run) > 1:
+            return name_part
+        return COSTS.light if is_title(word) else COSTS.name
+    if word.kind == "light" or is_title(word):
+        return COSTS.light
+    return COSTS.strict if word.kind == "strict" else content
+
+
+def _joined(changes: list[Change], source: str, text: str) -> Iterator[Change]:
+    """Words lost or new side by side as one change: "two weeks ago"."""
+    for _, run in groupby(changes, key=lambda item: id(item) if item.kind not in ("lost", "new") else item.kind):
+        parts = list(run)
+        while parts:
+            item = parts.pop(0)
+            while parts and _gap(item, parts[0], source, text):
+                item = _both(item, parts.pop(0), source, text)
+            yield item
+
+
+def _gap(item: Change, following: Change, source: str, text: str) -> bool:
+    """Whether nothing but small words stands between two changes of one kind."""
+    place, other, said = (
+        (item.source_place, following.source_place, source)
+        if item.kind == "lost"
+        else (item.text_place, following.text_place, text)
+    )
+    return place is not None and other is not None and not said[place[1] : other[0]].strip()
+
+
+def _both(item: Change, following: Change, source: str, text: str) -> Change:
+    cost = item.cost + following.cost
+    if item.source_place and following.source_place:
+        place = item.source_place[0], following.source_place[1]
+        return Change(item.kind, source[slice(*place)], "", place, None, cost)
+    assert item.text_place is not None
+    assert following.text_place is not None
+    place = item.text_place[0], following.text_place[1]
+    return Change(item.kind, "", text[slice(*place)], None, place, cost)

@@ -1,0 +1,190 @@
+"""Tense, voice and number of the words of one text, as far as forms and neighbours tell; unsure is an allowed answer.
+
+A small set of rules, no parser: it looks at endings, at irregular forms and at the auxiliaries before a verb.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from refdec.ledger import function_words as closed
+from refdec.ledger.lexicon import entry, lemmas
+from refdec.ledger.reading import Reading, Word
+
+_SKIPPED = frozenset({"negation", "strict"})
+_NOMINAL = frozenset({"determiner", "number", "preposition"})
+
+
+class Verb(NamedTuple):
+    """A verb in its sentence: the tenses it may have ("" is none), and whether it is passive."""
+
+    tenses: frozenset[str]
+    passive: bool
+    first: int  # place of its first auxiliary, or its own
+
+
+@lru_cache(maxsize=16384)
+def verb_forms(lower: str) -> frozenset[str]:
+    """Which forms of a verb a word may be: base, s, past, participle, ing."""
+    forms = set()
+    irregular = entry(lower)
+    bases = {base for base, part in (irregular.bases if irregular else ()) if part == "v"}
+    for base, part in lemmas(lower):
+        if part != "v":
+            continue
+        if base == lower:
+            forms.add("base")
+            if lower in _UNCHANGED:
+                forms |= {"past", "participle"}
+        elif lower.endswith("ing"):
+            forms.add("ing")
+        elif base in bases:
+            if lower.endswith("s") and not lower.endswith("ss"):
+                forms.add("s")
+            elif lower in _ONLY_PAST:
+                forms.add("past")
+            elif lower in _ONLY_PARTICIPLE or (lower.endswith("n") and lower not in _PAST_IN_N):
+                forms.add("participle")
+            else:
+                forms |= {"past", "participle"}
+        elif lower.endswith("s"):
+            forms.add("s")
+        elif lower.endswith("ed"):
+            forms |= {"past", "participle"}
+    return frozenset(forms)
+
+
+_UNCHANGED = frozenset(
+    "put set cut let hit hurt shut cost quit spread bet burst cast split become come run read".split()
+)
+_ONLY_PARTICIPLE = frozenset(
+    "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn born "
+    "sworn been become overcome".split()
+)
+_ONLY_PAST = frozenset(
+    "went did began drank sang swam rang sank shrank sprang knew grew threw flew drew blew wore tore bore swore came became "
+    "ran ate broke chose drove fell forgot forgave froze gave hid lay rode rose saw shook spoke stole took woke wrote was "
+    "were overcame undertook mistook withdrew arose awoke beat bit overthrew".split()
+)
+_PAST_IN_N = frozenset("ran began won spun shone overran".split())
+
+
+def verbs(reading: Reading) -> dict[int, Verb]:
+    """What is known of each word that may be a verb, be, have and do included where they stand alone."""
+    words = reading.words
+    found: dict[int, Verb] = {}
+    helping: set[int] = set()
+    for at, word in enumerate(words):
+        if word.kind in ("content", "light") and word.is_part("v"):
+            chain = _chain(words, at)
+            helping.update(chain)
+            found[at] = _verb(words, at, chain)
+    for at, word in enumerate(words):
+        if word.kind == "auxiliary" and at not in helping and closed.AUXILIARIES[word.lower]:
+            chain = _chain(words, at)
+            if not helping.isdisjoint(chain):
+                continue
+            tense = _chain_tense(words, chain)[0] if chain else closed.AUXILIARIES[word.lower]
+            found[at] = Verb(frozenset({tense}), False, min([*chain, at]))
+    return found
+
+
+def _chain(words: Sequence[Word], at: int) -> list[int]:
+    """The auxiliaries that belong to the verb here, in order."""
+    chain: list[int] = []
+    forms = verb_forms(words[at].lower) or frozenset({"base"})
+    place = at - 1
+    skipped = 0
+    while place >= 0 and skipped < 3:
+        word = words[place]
+        if word.kind in ("auxiliary", "modal") or word.lower == "to":
+            chain.insert(0, place)
+            if word.lower == "to" or word.kind == "modal":
+                break
+        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now"):
+            skipped += 1
+        elif not chain and words[at].kind != "auxiliary" and forms & {"base", "participle", "ing"}:
+            return _inverted(words, at, forms)
+        else:
+            break
+        place -= 1
+    return chain
+
+
+def _inverted(words: Sequence[Word], at: int, forms: frozenset[str]) -> list[int]:
+    """The auxiliary of a question, which stands before the subject: "Did Anna see it?"."""
+    for place in range(at - 1, max(-1, at - 7), -1):
+        word = words[place]
+        if word.kind == "mark" or word.lower == "to":
+            return []
+        if word.kind in ("auxiliary", "modal"):
+            opening = place == 0 or words[place - 1].lower in closed.QUESTION_WORDS or words[place].opens
+            fits = (
+                word.kind == "modal" or word.lower in closed.DO
+                if "base" in forms
+                else word.lower in closed.BE or word.lower in closed.HAVE
+            )
+            return [place] if opening and fits else []
+    return []
+
+
+def _chain_tense(words: Sequence[Word], chain: Sequence[int]) -> tuple[str, bool]:
+    """The tense that auxiliaries give, and whether the last one is a form of be."""
+    first, last = words[chain[0]].lower, words[chain[-1]].lower
+    passive = last in closed.BE
+    if first == "to":
+        before = chain[0] - 1
+        if before >= 0 and words[before].lower == "going":
+            return "future", passive
+        return "", passive
+    if first in closed.MODALS:
+        modal = closed.MODALS[first]
+        return {"will": "future", "would": "future"}.get(modal, "modal"), passive
+    if first in closed.HAVE:
+        return ("perfect" if closed.HAVE[first] == "present" else "past" if first == "had" else ""), passive
+    return closed.AUXILIARIES[first], passive
+
+
+def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
+    word = words[at]
+    forms = verb_forms(word.lower)
+    if chain:
+        tense, after_be = _chain_tense(words, chain)
+        return Verb(frozenset({tense}), after_be and "participle" in forms, chain[0])
+    before = words[at - 1] if at else None
+    after = words[at + 1] if at + 1 < len(words) else None
+    if word.lower.endswith("ing") or forms == {"participle"}:
+        by = after is not None and after.lower == "by"
+        return Verb(frozenset({""}), by, at)
+    nominal = (
+        before is None
+        or before.kind in _NOMINAL
+        or before.is_part("a")
+        or before.lower in ("his", "her", "its", "their", "my", "our", "your", "whose")
+    )
+    if "past" in forms and "participle" in forms:
+        loose = (after is None or after.kind in ("preposition", "mark", "strict")) or nominal
+        unchanged = {"present"} if "base" in forms else set()
+        return Verb(
+            frozenset({"past", *unchanged, *([""] if loose else [])}), after is not None and after.lower == "by", at
+        )
+    if "past" in forms:
+        return Verb(frozenset({"past"}), False, at)
+    if "s" in forms:
+        noun = any(part == "n" for _, part in word.bases)
+        return Verb(frozenset({"present", *([""] if noun else [])}), False, at)
+    if before is not None and (before.kind == "person" or is_plural(before)) and not nominal:
+        return Verb(frozenset({"present"}), False, at)
+    return Verb(frozenset({"present", ""}), False, at)
+
+
+def is_plural(word: Word) -> bool | None:
+    """Whether a noun is plural; None where the form does not tell, or it may be a verb."""
+    if word.kind not in ("content", "light") or not word.is_part("n"):
+        return None
+    for base, part in word.bases:
+        if part == "n" and base != word.lower:
+            return True
+    return False

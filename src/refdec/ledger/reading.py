@@ -1,0 +1,347 @@
+"""A text as the ledger sees it: its words one by one, each with its kind, its base forms and its value.
+
+Contractions are taken apart, numbers in words become values, and phrases of the lexicon are marked. Knows nothing of a
+second text.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from refdec.ledger import function_words as closed
+from refdec.ledger.lexicon import Lemma, Meaning, entry, lemmas, meaning, own_groups
+from refdec.text.stems import stem
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a text, or a run of words that means one thing.
+
+    Attributes:
+        text: as written
+        lower: in lower case, with contractions spelled out
+        kind: content, name, number, strict, light, negation, modal, person, auxiliary, determiner, preposition, link,
+            condition or mark
+        start: place of the first character in the text
+        end: place after the last character
+        bases: base forms it may have
+        value: of a number, with "%" or a currency, and "." after an ordinal
+        opens: whether it is the first word of a sentence
+    """
+
+    text: str
+    lower: str
+    kind: str
+    start: int
+    end: int
+    bases: tuple[Lemma, ...] = ()
+    value: str = ""
+    opens: bool = False
+
+    @property
+    def meaning(self) -> Meaning:
+        return meaning(self.bases)
+
+    def is_part(self, part: str) -> bool:
+        return any(own == part for _, own in self.bases)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Neighbouring words, or a verb and its particle, that mean one thing."""
+
+    places: tuple[int, ...]
+    bases: tuple[Lemma, ...]
+
+    @property
+    def meaning(self) -> Meaning:
+        return meaning(self.bases)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text in words."""
+
+    text: str
+    words: tuple[Word, ...]
+    phrases: tuple[Phrase, ...]
+    question: bool
+
+
+_PIECE = re.compile(
+    r"(?P<number>[$€£¥]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?::\d\d)?(?:st|nd|rd|th|%|[kmb]n?\b|tn\b|s\b)?)"
+    r"|(?P<initials>(?:[A-Za-z]\.){2,})"
+    r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*\d*)"
+    r"|(?P<mark>[.,;:!?()\"“”—–]|--)"
+    r"|(?P<other>[^\s\w]|_)",
+)
+_JOINED = re.compile(r"^(re|co|e|pre|non|anti|ex|un|multi|semi|sub|inter|over|under)$", re.I)
+_SENTENCE_END = frozenset(".!?")
+
+
+@lru_cache(maxsize=2048)
+def read(text: str) -> Reading:
+    """The words of a text, with what is known of each."""
+    pieces = _pieces(text)
+    shouted = _is_shouted(text)
+    words: list[Word] = []
+    opens = True
+    for raw, lower, start, end, kind in pieces:
+        word = _word(raw, lower, start, end, kind, opens, shouted)
+        if word.kind != "mark":
+            opens = False
+        elif raw in _SENTENCE_END or raw in '"“:':
+            opens = True
+        words.append(word)
+    words = _with_numbers(words)
+    words = _with_names(words)
+    return Reading(text, tuple(words), tuple(_phrases(words)), text.rstrip("\"'”’) ").endswith("?"))
+
+
+def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
+    """Each word as written and in lower case, with its place and what kind of piece it is."""
+    pieces: list[tuple[str, str, int, int, str]] = []
+    glued = False
+    for match in _PIECE.finditer(text):
+        raw, start, end, kind = match.group(), match.start(), match.end(), str(match.lastgroup)
+        lower = raw.lower().replace("’", "'")
+        if kind == "other":
+            if raw == "%" and pieces:
+                pieces.append((raw, "percent", start, end, "word"))
+            elif raw == "&":
+                pieces.append((raw, "and", start, end, "word"))
+            glued = raw == "-" and bool(pieces) and pieces[-1][3] == start and _JOINED.match(pieces[-1][0]) is not None
+            continue
+        if glued and kind == "word" and pieces[-1][3] == start - 1:
+            first = pieces.pop()
+            pieces.append((text[first[2] : end], first[1] + lower, first[2], end, kind))
+        elif lower == "cent" and pieces and pieces[-1][1] == "per":
+            first = pieces.pop()
+            pieces.append((text[first[2] : end], "percent", first[2], end, kind))
+        elif kind == "word":
+            pieces.extend((raw, part, start, end, kind) for part in _apart(lower))
+        elif kind == "initials":
+            short = lower[:-1] if lower.replace(".", "") in ("am", "pm") else lower
+            pieces.append((raw, short.replace(".", "") if len(short) > 6 else short, start, end, "word"))
+        else:
+            pieces.append((raw, lower, start, end, kind))
+        glued = False
+    return [piece for number, piece in enumerate(pieces) if not _is_dot_of_abbreviation(pieces, number)]
+
+
+_DOTTED = frozenset(
+    "mr mrs ms dr prof sr jr st sen rep gov gen col lt capt inc ltd co corp dept jan feb mar apr jun jul aug sep sept oct "
+    "nov dec mt vs no".split()
+)
+
+
+def _is_dot_of_abbreviation(pieces: list[tuple[str, str, int, int, str]], number: int) -> bool:
+    raw, _, start, _, _ = pieces[number]
+    return raw == "." and number > 0 and pieces[number - 1][3] == start and pieces[number - 1][1] in _DOTTED
+
+
+def _apart(lower: str) -> tuple[str, ...]:
+    """A contraction in its words."""
+    if "'" not in lower:
+        return closed.CONTRACTED.get(lower, (lower,))
+    if lower in closed.CONTRACTED:
+        return closed.CONTRACTED[lower]
+    for ending, full in closed.ENDINGS.items():
+        if lower.endswith(ending) and len(lower) > len(ending):
+            return lower[: -len(ending)], full
+    if lower.endswith("'s"):
+        owner = lower[:-2]
+        return (owner, "is") if owner in closed.TAKE_IS else (owner,)
+    return (lower.rstrip("'"),)
+
+
+def _is_shouted(text: str) -> bool:
+    """Whether capitals tell nothing: a headline, or a text all in capitals."""
+    letters = [piece for piece in text.split() if piece[:1].isalpha() and len(piece) > 3]
+    return len(letters) > 2 and sum(piece[0].isupper() for piece in letters) > 0.8 * len(letters)
+
+
+def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, shouted: bool) -> Word:
+    if kind == "mark":
+        return Word(raw, lower, "mark", start, end)
+    if kind == "number":
+        return Word(raw, lower, "number", start, end, (), _value(lower), opens)
+    capital = raw[:1].isupper() and not shouted
+    inside = capital and not opens
+    if lower in closed.NUMBER_WORDS or lower in closed.SCALES or (lower in closed.ORDINALS and not inside):
+        return Word(raw, lower, "number", start, end, (), _value(lower), opens)
+    name = inside and lower != "i"
+    group = _closed_kind(lower)
+    if group and not (
+        name and len(lower) > 2 and group not in ("negation",) and raw.lower() == lower and not raw.isupper()
+    ):
+        return Word(raw, lower, group, start, end, _known(lower), "", opens)
+    if name or (capital and opens and not lemmas(lower) and len(lower) > 1):
+        return Word(raw, lower, "name", start, end, _known(lower), "", opens)
+    return Word(raw, lower, "light" if lower in closed.LIGHT else "content", start, end, _known(lower), "", opens)
+
+
+@lru_cache(maxsize=16384)
+def _known(lower: str) -> tuple[Lemma, ...]:
+    """Base forms; an unknown word has its stem."""
+    return lemmas(lower) or ((lower, "?"), (stem(lower), "?"))
+
+
+@lru_cache(maxsize=4096)
+def _closed_kind(lower: str) -> str:
+    if lower in closed.NEGATIONS:
+        return "negation"
+    if lower in closed.MODALS:
+        return "modal"
+    if lower in closed.PERSONS:
+        return "person"
+    if lower in closed.AUXILIARIES:
+        return "auxiliary"
+    if lower in closed.CONDITIONS:
+        return "condition"
+    if lower in closed.STRICT:
+        return "strict"
+    if lower in closed.DETERMINERS:
+        return "determiner"
+    if lower in closed.PREPOSITIONS:
+        return "preposition"
+    if lower in closed.QUESTION_WORDS or lower in closed.LINKS or lower in closed.CONNECTIVES:
+        return "link"
+    return ""
+
+
+def _value(lower: str) -> str:
+    """A number in its plain form: "1,200" is 1200, "12th" is 12."."""
+    if lower in closed.NUMBER_WORDS:
+        return str(closed.NUMBER_WORDS[lower])
+    if lower in closed.SCALES:
+        return str(closed.SCALES[lower])
+    if lower in closed.ORDINALS:
+        return f"{closed.ORDINALS[lower]}."
+    currency = closed.CURRENCIES.get(lower[0], "")
+    plain = lower.lstrip("$€£¥").replace(",", "")
+    digits = re.match(r"[\d.:]+", plain)
+    number, rest = (digits.group(), plain[digits.end() :]) if digits else (plain, "")
+    if rest in ("st", "nd", "rd", "th"):
+        return f"{number}."
+    if rest == "s":
+        return f"{number}s"
+    if ":" not in number:
+        number = _plain(float(number) * closed.SCALE_MARKS.get(rest, 1))
+    return number + (f" {currency}" if currency else "") + (" percent" if rest == "%" else "")
+
+
+def _plain(amount: float) -> str:
+    return f"{amount:.10g}" if amount < 10**9 else str(int(amount))
+
+
+def _with_numbers(words: list[Word]) -> list[Word]:
+    """Numbers of several words as one: "twenty-five", "two hundred", "1.5 million", "12 percent", "five dollars"."""
+    joined: list[Word] = []
+    for word in words:
+        last = joined[-1] if joined else None
+        if last is not None and last.kind == "number":
+            value = _together(last, word)
+            if value:
+                joined[-1] = Word(
+                    f"{last.text} {word.text}",
+                    f"{last.lower} {word.lower}",
+                    "number",
+                    last.start,
+                    word.end,
+                    (),
+                    value,
+                    last.opens,
+                )
+                continue
+        joined.append(word)
+    return joined
+
+
+def _together(number: Word, word: Word) -> str:
+    """The value of a number and the word after it, if they are one number."""
+    value, _, unit = number.value.partition(" ")
+    if word.lower in ("percent", "percentage") and not unit:
+        return f"{value} percent"
+    if word.lower in ("dollar", "dollars", "euro", "euros", "yen", "bucks") and not unit:
+        return f"{value} {'dollar' if word.lower == 'bucks' else word.lower.rstrip('s')}"
+    if word.kind != "number" or not re.fullmatch(r"[\d.]+", value) or value.endswith("."):
+        return ""
+    scale = closed.SCALES.get(word.lower)
+    amount = float(value)
+    if scale:
+        return _plain(amount * scale) + (f" {unit}" if unit else "")
+    if number.lower.split()[-1] in closed.NUMBER_WORDS or number.lower.split()[-1] in closed.SCALES:
+        small = closed.NUMBER_WORDS.get(word.lower)
+        if small is not None and ((amount >= 20 and amount % 10 == 0 and small < 10) or amount % 100 == 0):
+            return f"{amount + small:.10g}"
+        ordinal = closed.ORDINALS.get(word.lower)
+        if ordinal is not None and amount >= 20 and amount % 10 == 0 and ordinal < 10:
+            return f"{amount + ordinal:.10g}."
+    return ""
+
+
+def _with_names(words: list[Word]) -> list[Word]:
+    """A word that opens a sentence is a name, too, if it is one elsewhere or stands before a name and is unknown."""
+    names = {word.lower for word in words if word.kind == "name"}
+    return [
+        Word(word.text, word.lower, "name", word.start, word.end, word.bases, "", True)
+        if word.opens
+        and word.kind == "content"
+        and word.text[:1].isupper()
+        and (
+            word.lower in names or (at + 1 < len(words) and words[at + 1].kind == "name" and not _is_plain(word.lower))
+        )
+        else word
+        for at, word in enumerate(words)
+    ]
+
+
+def _is_plain(lower: str) -> bool:
+    """Whether a word is surely no name: it has common senses."""
+    known = entry(lower)
+    return known is None or any(known.common.values()) or bool(known.bases)
+
+
+def _phrases(words: list[Word]) -> list[Phrase]:
+    """Phrases of the lexicon and of synonyms.txt."""
+    groups, own = own_groups()
+    phrases: dict[tuple[tuple[int, ...], str], Phrase] = {}
+
+    def add(places: tuple[int, ...], joined: str) -> None:
+        known = entry(joined)
+        if known or joined in groups:
+            parts = known.common if known else ("?",)
+            phrases[places, joined] = Phrase(places, tuple((joined, part) for part in parts))
+
+    for at, word in enumerate(words):
+        if word.kind in ("mark", "number"):
+            continue
+        for first in {word.lower, *(base for base, _ in word.bases)}:
+            for phrase in own.get(first, ()):
+                run = words[at : at + len(phrase)]
+                if len(run) == len(phrase) and all(map(_is, run[1:], phrase[1:])):
+                    add(tuple(range(at, at + len(phrase))), "_".join(phrase))
+            known = entry(first)
+            if known is None or not known.longest:
+                continue
+            joined = first
+            for place in range(at + 1, min(at + known.longest, len(words))):
+                if words[place].kind in ("mark", "number"):
+                    break
+                joined = f"{joined}_{words[place].lower}"
+                add(tuple(range(at, place + 1)), joined)
+            if "v" in known.common:
+                for place in range(at + 2, min(at + 5, len(words))):  # "put the meeting off"
+                    if words[place].kind == "mark":
+                        break
+                    if words[place].lower in closed.PARTICLES:
+                        add((at, place), f"{first}_{words[place].lower}")
+                        break
+    return list(phrases.values())
+
+
+def _is(word: Word, wanted: str) -> bool:
+    return word.lower == wanted or any(base == wanted for base, _ in word.bases)

@@ -1,0 +1,124 @@
+"""How two words are related, and what it costs to put one in the place of the other. Knows nothing of sentences."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from refdec.ledger.costs import COSTS
+from refdec.ledger.lexicon import Lemma, Meaning, meaning
+from refdec.ledger.reading import Phrase, Word
+
+
+class Step(NamedTuple):
+    """A relation and its cost."""
+
+    kind: str
+    cost: float
+
+
+KEPT = Step("kept", 0.0)
+SPELLING = Step("kept", COSTS.spelling)
+FORM = Step("form", COSTS.form)
+OPPOSITE = Step("opposite", COSTS.opposite)
+
+_BRITISH = (
+    (re.compile(r"our(?=$|s$|ed$|ing$|ful|able|ite|hood)"), "or"),
+    (re.compile(r"is(?=(e|es|ed|ing|er|ers|ation|ations)$)"), "iz"),
+    (re.compile(r"ys(?=(e|es|ed|ing)$)"), "yz"),
+    (re.compile(r"(?<=[bt])re(?=s?$)"), "er"),
+    (re.compile(r"ogue(?=s?$)"), "og"),
+    (re.compile(r"ll(?=(ed|ing|er|ers)$)"), "l"),
+    (re.compile(r"[ao]e(?=[dlmnpst])"), "e"),
+    (re.compile(r"ence(?=s?$)"), "ense"),
+    (re.compile(r"programme(?=s?$)"), "program"),
+    (re.compile(r"cheque(?=s?$)"), "check"),
+    (re.compile(r"grey"), "gray"),
+)
+
+
+@lru_cache(maxsize=16384)
+def spelling(lower: str) -> str:
+    """One spelling for British and American forms; not a word to show."""
+    for pattern, american in _BRITISH:
+        lower = pattern.sub(american, lower)
+    return lower
+
+
+def step(word: Word, other: Word) -> Step | None:
+    """What it costs to say `other` for `word`, if they are related at all."""
+    if word.kind == "number" or other.kind == "number":
+        return _numbers(word, other)
+    if word.lower == other.lower or (
+        word.lower[:2] == other.lower[:2] and spelling(word.lower) == spelling(other.lower)
+    ):
+        return KEPT
+    return _related(word.bases, other.bases, word.kind, other.kind)
+
+
+def phrase_step(word: Word | Phrase, other: Word | Phrase) -> Step | None:
+    """The same for phrases: only synonyms count."""
+    related = _related(word.bases, other.bases, "content", "content")
+    return related if related and related.kind == "synonym" else None
+
+
+@lru_cache(maxsize=65536)
+def _related(bases: tuple[Lemma, ...], others: tuple[Lemma, ...], kind: str, other_kind: str) -> Step | None:
+    first, second = meaning(bases), meaning(others)
+    kinds = {kind, other_kind}
+    if "name" in kinds:
+        if first.own & second.own:
+            return Step("kept", COSTS.spelling)
+        if first.names & second.names and kind == other_kind:
+            return FORM
+        return Step("family", COSTS.family) if _same_family(first, second) else None
+    if "strict" in kinds:
+        return Step("synonym", COSTS.own) if first.own & second.own else None
+    if first.names & second.names:
+        return FORM
+    if first.own & second.own:
+        return Step("synonym", COSTS.own)
+    if _opposed(first, second):
+        return OPPOSITE
+    if _same_family(first, second):
+        return Step("family", COSTS.family)
+    if first.common & second.common:
+        return Step("synonym", COSTS.synonym)
+    if first.common & second.rare or first.rare & second.common:
+        return Step("near", COSTS.rare)
+    if first.common & second.above or first.above & second.common:
+        return Step("near", COSTS.near)
+    return None
+
+
+def _same_family(first: Meaning, second: Meaning) -> bool:
+    return bool(first.names & second.family or second.names & first.family)
+
+
+_UNDOING = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
+
+
+def _opposed(first: Meaning, second: Meaning) -> bool:
+    if first.against & (second.common | second.above) or second.against & (first.common | first.above):
+        return True
+    return any(
+        mark + one in second.names or mark + other in first.names
+        for mark in _UNDOING
+        for one in first.names
+        for other in second.names
+    )
+
+
+def _numbers(word: Word, other: Word) -> Step | None:
+    if word.kind == other.kind == "number":
+        if word.value == other.value:
+            return KEPT
+        value, _, unit = word.value.partition(" ")
+        other_value, _, other_unit = other.value.partition(" ")
+        if value == other_value and (not unit or not other_unit):
+            return Step("form", COSTS.family)
+        if value.rstrip(".") == other_value.rstrip(".") and not unit and not other_unit:
+            return FORM
+        return None
+    return Step("synonym", COSTS.own) if word.meaning.own & other.meaning.own else None
