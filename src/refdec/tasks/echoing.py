@@ -14,7 +14,7 @@ from functools import cached_property
 import torch
 
 from refdec.errors import InputError
-from refdec.ledger import Account
+from refdec.ledger.account import Account
 from refdec.lm.examples import Examples
 from refdec.lm.pair import Pair
 from refdec.lm.tokens import Ids

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from refdec.ledger import FAITHFUL, compare
+from refdec.ledger.comparison import compare
+from refdec.ledger.costs import FAITHFUL
 from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
 from refdec.reflect.ensemble import Ensemble

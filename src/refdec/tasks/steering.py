@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from refdec.ledger import Account
+from refdec.ledger.account import Account
 from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
 
