@@ -24,7 +24,7 @@ from refdec.settings import ParaphraseSettings
 from refdec.tasks.candidates import Candidates
 from refdec.tasks.constraints import Constraints
 from refdec.tasks.echoing import Saying, reworded
-from refdec.tasks.joining import distinct, joined
+from refdec.tasks.joining import distinct, joined, says_again
 from refdec.tasks.ranking import flow_of, is_copy
 from refdec.text.inner_quotes import with_double_quotes, with_single_quotes
 from refdec.text.sentences import split_sentences
@@ -40,6 +40,9 @@ WIDER = 1.6
 
 NEW = 10.0
 """Novelty from which a candidate counts as one with new words."""
+
+ASKED = 20.0
+"""Novelty up to which more of it brings a candidate forward: the most novel ones are rarely the best."""
 
 VARIANTS = 4
 """Rewordings of each sentence that texts of several sentences are made of."""
@@ -69,9 +72,9 @@ class Priced:
     def shortlist(self, most: int) -> list[str]:
         """The texts worth reading closely: faithful ones, the most novel first; where they are few, the nearest."""
 
-        def order(text: str) -> tuple[float, float, str]:
-            cost = self.costs[text]
-            return (0.0, 10 * cost - self.novelties[text], text) if cost <= FAITHFUL else (cost, 0.0, text)
+        def order(text: str) -> tuple[float, float, bool, str]:
+            cost, new = self.costs[text], min(self.novelties[text], ASKED)
+            return (0.0 if cost <= FAITHFUL else cost, 10 * cost - new, text not in self.sides, text)
 
         return sorted(self.costs, key=order)[:most]
 
@@ -112,7 +115,8 @@ async def _priced(
         saying = Saying(pair, source, settings, constraints, number, entropy, tuple(ensembles))
         for text, side in await reworded(saying):
             written[text] = written.get(text, frozenset()) | {side}
-        costs |= {text: compare(source, text).cost for text in distinct(list(written)) if text not in costs}
+        new = [text for text in distinct(list(written)) if text not in costs and not says_again(text, source)]
+        costs |= {text: compare(source, text).cost for text in new}
         costs |= joined(source, {source: 0.0} | costs, lambda text: compare(source, text).cost, FAITHFUL)
         priced = Priced(source, costs, written)
         if priced.has_enough():

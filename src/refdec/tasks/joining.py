@@ -7,15 +7,23 @@ than either. Works on text and prices; knows no models.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from refdec.metrics.novelty import novelty
+from refdec.text.words import bare_words, ngrams
 
 Price = Callable[[str], float]
 """What the ledger charges for a candidate."""
 
 MOST = 300
 """Joined texts per round whose price is asked for."""
+
+LONG = 4
+"""Letters of a word that a text does not say again for nothing."""
+
+COMMON = frozenset("that which with from have been were will would when this they their there than them what".split())
+"""Longer words of which a sentence may have several."""
 
 PARTNERS = 24
 """Candidates that are joined with each other."""
@@ -29,18 +37,20 @@ def joined(source: str, priced: Mapping[str, float], price: Price, faithful: flo
     """
     others = sorted((text for text in priced if text != source), key=lambda text: (priced[text], text))
     repairs = (text for other in others for text in (*joints(other, source), *joints(source, other)))
-    repaired = _faithful(repairs, priced, price, faithful)
+    repaired = _faithful(source, repairs, priced, price, faithful)
     good = [text for text, cost in (*priced.items(), *repaired.items()) if cost <= faithful and text != source]
     best = sorted(good, key=lambda text: (-novelty(text, source), text))[:PARTNERS]
     pairs = (text for one in best for other in best if one != other for text in joints(one, other))
-    return repaired | _faithful(pairs, {**priced, **repaired}, price, faithful)
+    return repaired | _faithful(source, pairs, {**priced, **repaired}, price, faithful)
 
 
-def _faithful(texts: Iterable[str], known: Mapping[str, float], price: Price, faithful: float) -> dict[str, float]:
+def _faithful(
+    source: str, texts: Iterable[str], known: Mapping[str, float], price: Price, faithful: float
+) -> dict[str, float]:
     """The first so many new texts that the ledger calls faithful."""
     prices: dict[str, float] = {}
     for text in texts:
-        if text not in known and text not in prices:
+        if text not in known and text not in prices and not says_again(text, source):
             prices[text] = price(text)
             if len(prices) >= MOST:
                 break
@@ -59,6 +69,17 @@ def joints(first: str, second: str) -> list[str]:
         for place in places.get((start[at - 1], start[at]), ())
         if start[:at] != end[:place] and start[at:] != end[place:]
     ]
+
+
+def says_again(text: str, source: str) -> bool:
+    """Whether a text says a longer word, or three words in a row, more often than the source does, and than once."""
+    words, own = bare_words(text), bare_words(source)
+    long = Counter(word for word in words if len(word) >= LONG and word not in COMMON)
+    runs = Counter(ngrams(words, 3))
+    before = Counter(own), Counter(ngrams(own, 3))
+    return any(count > max(1, before[0][word]) for word, count in long.items()) or any(
+        count > max(1, before[1][run]) for run, count in runs.items()
+    )
 
 
 def distinct(texts: Sequence[str]) -> list[str]:
