@@ -91,9 +91,7 @@ def test_what_is_remembered_changes_nothing_but_rounding(pair: Pair, direction: 
         known = model.read(prefixes)
         torch.testing.assert_close(known.features, plain.features, rtol=1e-3, atol=1e-3)
         for _ in range(3):
-            torch.testing.assert_close(
-                model.features(known, after), model.features(plain, after), rtol=1e-3, atol=1e-3
-            )
+            torch.testing.assert_close(model.features(known, after), model.features(plain, after), rtol=1e-3, atol=1e-3)
             rows = torch.tensor([0, 0, 3, 1, 4])
             known, plain = (model.extend(one.select(rows), after[:, 0]) for one in (known, plain))
             torch.testing.assert_close(known.features, plain.features, rtol=1e-3, atol=1e-3)

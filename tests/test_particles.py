@@ -29,10 +29,10 @@ class One:
 
     start = None
 
-    def ahead(self, state: Any, tokens: Sequence[int]) -> None:
+    def ahead(self, _state: Any, _tokens: Sequence[int]) -> None:
         return None
 
-    def after(self, state: Any, token: int) -> tuple[float, Any]:
+    def after(self, _state: Any, _token: int) -> tuple[float, Any]:
         return 0.0, None
 
 
@@ -63,7 +63,9 @@ def steered(model: LanguageModel, job: Steering) -> list[Particle]:
 @pytest.mark.parametrize("experts", [1, 3])
 @pytest.mark.parametrize("steps", [1, 6])
 @pytest.mark.parametrize("top_p", [0.0, 0.6, 1.0])
-def test_a_potential_of_one_gives_the_plain_samples(direction: Direction, experts: int, steps: int, top_p: float) -> None:
+def test_a_potential_of_one_gives_the_plain_samples(
+    direction: Direction, experts: int, steps: int, top_p: float
+) -> None:
     model = TableModel(random_table(9, seed=4), direction)
     weights = torch.arange(1, experts + 1, dtype=torch.float32)
     allowed = torch.tensor([True] * 7 + [False, True])

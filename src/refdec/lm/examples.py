@@ -6,6 +6,7 @@ that form can take their place. Knows no models.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,11 @@ class Examples:
 
     pairs: tuple[tuple[str, str], ...]
     link: str = LINK
+
+    @property
+    def digest(self) -> str:
+        """Equal for equal examples: a part of signatures."""
+        return hashlib.sha256(repr((self.pairs, self.link)).encode()).hexdigest()[:8]
 
     def before(self, source: str) -> str:
         """What stands before a rewording of the source that is written forward; its opening quote comes next."""

@@ -83,6 +83,7 @@ def load_pair(
     *,
     device: str | torch.device | None = None,
     precision: str | None = None,
+    examples: str | Path | None = None,
 ) -> Pair:
     """Load a pair of models.
 
@@ -90,11 +91,13 @@ def load_pair(
     `backward/` and `tokenizer.json`, or a model that reads both ways. With two names, any forward and backward model
     with the same tokenizer. Each name is a directory or a hub id. `device` is `cpu`, `cuda` or `cuda:1`; by default a
     CUDA GPU if there is one. `precision` is float32, bfloat16 or int8; by default the fastest that the device and the
-    models have without a visible loss.
+    models have without a visible loss. `examples` is a file with examples of rewording in place of those of the pair.
     """
+    chosen_examples = None if examples is None else read_examples(Path(examples))  # refused before models are loaded
     where = choose_device(device)
     try:
-        return _load(forward, backward, where, precision)
+        pair = _load(forward, backward, where, precision)
+        return pair if chosen_examples is None else replace(pair, examples=chosen_examples)
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise

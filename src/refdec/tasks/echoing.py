@@ -6,10 +6,10 @@ are good is decided elsewhere.
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import takewhile
 
 import torch
 
@@ -74,7 +74,8 @@ class Saying:
             echo = self._encoded(fewer, side, self.source)
             if len(echo) + len(self.framed.all) + self.length <= self.pair.window:
                 arrange = side.inward.direction.arrange
-                shared = os.path.commonprefix([arrange(self._encoded(fewer, side, text)) for text in ("A", "1")])
+                others = (arrange(self._encoded(fewer, side, text)) for text in ("A", "1"))
+                shared = [one for one, _ in takewhile(lambda ids: ids[0] == ids[1], zip(*others, strict=False))]
                 return echo, tuple(arrange(shared))
         raise InputError(
             f"A sentence has {len(self.framed.middle)} tokens, too many to be quoted for this pair, which reads "
@@ -108,6 +109,7 @@ async def _of_side(saying: Saying, side: Side) -> list[str]:
             strength=settings.ledger,
             copying=settings.copying * (2 * group + 1) / settings.populations,  # up to twice the price
             mark=saying.source[-1] if saying.source[-1] in ".?!" else "",
+            constraints=saying.constraints,
         )
         return await _particles(saying, mixture, potential, group, sizes[group])
 
@@ -128,9 +130,7 @@ def _echo(saying: Saying, side: Side) -> Echo:
     return Echo(side, saying.framed, echo, shared, settings.echo, (), none, entropy)
 
 
-async def _particles(
-    saying: Saying, mixture: Mixture, potential: Faithful, group: int, count: int
-) -> list[Ids]:
+async def _particles(saying: Saying, mixture: Mixture, potential: Faithful, group: int, count: int) -> list[Ids]:
     """The particles of one population that have come to an end."""
     purpose = f"particles {mixture.side.name} {saying.round} {group}"
     seed, source, length = saying.settings.seed, saying.source, saying.length

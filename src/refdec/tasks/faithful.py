@@ -17,8 +17,8 @@ from refdec.ledger.costs import FAITHFUL
 from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
 from refdec.reflect.ensemble import Ensemble
-from refdec.reflect.scoring import own_both
 from refdec.reflect.schedule import together
+from refdec.reflect.scoring import own_both
 from refdec.results import Flow, Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.candidates import Candidates
@@ -64,6 +64,10 @@ class Priced:
         sides = self.sides.get(text, frozenset())
         return "both" if len(sides) == 2 else next(iter(sides), "joined")
 
+    def satisfying(self, constraints: Constraints) -> Priced:
+        """Without the texts that break a constraint."""
+        return replace(self, costs={text: cost for text, cost in self.costs.items() if not constraints.failures(text)})
+
     def has_enough(self) -> bool:
         """Whether enough texts are faithful and have new words."""
         good = (text for text, cost in self.costs.items() if cost <= FAITHFUL and self.novelties[text] >= NEW)
@@ -90,18 +94,21 @@ async def faithful_candidates(
     parts = [part.strip() for part in split_sentences(inner)]
     if len(parts) == 1:
         priced = await _priced(pair, inner, settings, constraints, ensembles)
-        origins = {text: priced.origin(text) for text in priced.shortlist(SHORTLIST)}
+        passing = priced.satisfying(constraints)
+        origins = {text: priced.origin(text) for text in passing.shortlist(SHORTLIST)}
+        failing = set(priced.costs) - set(passing.costs)
     else:
-        every = await together(_priced(pair, part, settings, constraints) for part in parts)
+        free = replace(constraints, keep=())  # which sentence keeps a phrase is seen when the text is whole
+        every = await together(_priced(pair, part, settings, free) for part in parts)
+        every = [priced.satisfying(free) for priced in every]
         best = await together(_best(pair, parts, place, priced) for place, priced in enumerate(every))
-        origins = dict.fromkeys(_texts_of(best), "joined")
+        texts = list(_texts_of(best))
+        failing = {text for text in texts if constraints.failures(text)}
+        origins = {text: "joined" for text in texts if text not in failing}
     if inner != source:
         origins = {with_double_quotes(text): origin for text, origin in origins.items()}
-    failures = {text: constraints.failures(text) for text in origins}
-    return Candidates(
-        origins={text: origin for text, origin in origins.items() if not failures[text]},
-        rejected=dict(Counter(reason for reasons in failures.values() for reason in reasons)),
-    )
+    rejected = Counter(reason for text in failing for reason in constraints.failures(text))
+    return Candidates(origins, dict(rejected))
 
 
 async def _priced(

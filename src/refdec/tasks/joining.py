@@ -22,7 +22,9 @@ MOST = 300
 LONG = 4
 """Letters of a word that a text does not say again for nothing."""
 
-COMMON = frozenset("that which with from have been were will would when this they their there than them what".split())
+COMMON = frozenset(
+    "that which with from have been were will would when this they their there than them what".split()  # noqa: SIM905
+)
 """Longer words of which a sentence may have several."""
 
 PARTNERS = 24

@@ -37,4 +37,4 @@ def _closing(text: str, start: int) -> int | None:
     if following is not None:
         places = [place for place in places if place < following.start()] or places
     marked = [place for place in places if text[place - 1] in ".,!?;:…"]
-    return (marked or places or [None])[0]
+    return next(iter(marked or places), None)
