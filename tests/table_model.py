@@ -47,6 +47,9 @@ class TableModel:
     def release(self) -> None:
         pass
 
+    def remember(self, prefix: Sequence[int]) -> None:
+        pass
+
     @property
     def precision(self) -> str:
         return "float32"

@@ -98,6 +98,19 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
+class Flow:
+    """How probable a text is by itself, less how probable the source is: means of both reading directions, in nats.
+
+    Attributes:
+        whole: of all tokens together
+        worst: per token, of the five neighbouring tokens that are least probable: a break in the grammar shows here
+    """
+
+    whole: float
+    worst: float
+
+
+@dataclass(frozen=True, slots=True)
 class Paraphrase:
     """A candidate with what speaks for and against it.
 
@@ -109,9 +122,12 @@ class Paraphrase:
         lost: numbers and names of the source that it lacks; the setting `loss` makes them cost nats
         novelty: 0: the words of the source; 100: none of its word pairs
         copy: whether it says the same words as the source
-        side: whose contexts generated it: "left", "right" or "both"
+        side: which side generated it: "left", "right" or "both"; "joined" for parts of several candidates
         fits: for each kept context, its log-probability next to this text less that next to the source
         confidence: probability that it keeps the meaning, 0 to 1; None where the pair of models is not calibrated
+        cost: what the ledger charges for the words that changed; at most 1 where nothing important did
+        changes: the ledger's reasons: words that were swapped, lost or added
+        flow: how it reads by itself, against the source
     """
 
     text: str
@@ -124,12 +140,16 @@ class Paraphrase:
     side: str
     fits: tuple[float, ...]
     confidence: float | None = None
+    cost: float | None = None
+    changes: tuple[str, ...] = ()
+    flow: Flow | None = None
 
     def __str__(self) -> str:
         return self.text
 
     def to_dict(self) -> dict[str, Any]:
-        return _rounded(self, score=4, relative=4, prior=4, novelty=2, fits=2, confidence=3)
+        line = _rounded(self, score=4, relative=4, prior=4, novelty=2, fits=2, confidence=3, cost=2)
+        return line | {"flow": None if self.flow is None else _rounded(self.flow, whole=2, worst=3)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,6 +125,12 @@ class ParaphraseSettings(FingerprintSettings):
     prior: float = setting(0.0, "weight of a result's own probability", low=0, high=1_000)
     loss: float = setting(0.0, "nats that a lost number or name costs", low=0, high=1_000)
     exact: bool = setting(False, "score every candidate on all contexts")
+    echo: float = setting(0.0, "share of the expert that quotes the source", low=0, high=1)
+    echo_contexts: int = setting(2, "contexts that generate beside the echo", low=0, high=100_000)
+    ledger: float = setting(0.0, "nats per unit of the ledger while sampling", low=0, high=1_000)
+    copying: float = setting(0.0, "nats that following the source costs", low=0, high=1_000)
+    populations: int = setting(1, "groups of samples, steered apart", low=1, high=1_000)
+    rounds: int = setting(1, "rounds of samples, while too few are faithful", low=1, high=100)
 
 
 @documented

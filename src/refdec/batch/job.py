@@ -36,12 +36,14 @@ class Models:
     backward: str | None = None
     device: str | None = None
     precision: str | None = None
+    examples: str | None = None
 
     def load(self) -> Reflector:
         from refdec.lm.pair import load_pair
         from refdec.tasks.reflector import Reflector
 
-        return Reflector(load_pair(self.forward, self.backward, device=self.device, precision=self.precision))
+        names, others = (self.forward, self.backward), {"device": self.device, "precision": self.precision}
+        return Reflector(load_pair(*names, **others, examples=self.examples))
 
 
 EMBEDDED = Models()

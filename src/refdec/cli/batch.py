@@ -15,6 +15,7 @@ from refdec.cli.options import (
     TaskCommand,
     checked_settings,
     confidence_option,
+    examples_option,
     fingerprint_option,
     ranked_options,
     run_options,
@@ -105,7 +106,7 @@ def _task_command(
     return decorate
 
 
-@_task_command(ParaphraseSettings, _ranked_options, confidence_option)
+@_task_command(ParaphraseSettings, _ranked_options, confidence_option, examples_option)
 def paraphrase_rows(**options: Any) -> int:
     """Paraphrase the texts of a column.
 
@@ -138,7 +139,7 @@ def infill_rows(**options: Any) -> int:
     return _batch(InfillSettings, **options)
 
 
-@_task_command(RewriteSettings, _ranked_options)
+@_task_command(RewriteSettings, _ranked_options, examples_option)
 def rewrite_rows(**options: Any) -> int:
     """Rewrite a span in the texts of a column.
 

@@ -195,6 +195,7 @@ def _opened(input: str, read_as: str, written_as: str) -> tuple[Iterable[Row], t
 def _job(kind: Kind, known: Fingerprint | None, columns: Sequence[Column], options: Options, device: str) -> Job:
     scores = issubclass(kind, ScoreSettings)
     forward, backward = (_everywhere(options[name]) for name in ("forward", "backward"))
+    examples = options.get("examples") and str(options["examples"].resolve())
     return Job.make(
         kind.task,
         options["preset"],
@@ -206,7 +207,7 @@ def _job(kind: Kind, known: Fingerprint | None, columns: Sequence[Column], optio
         fingerprint=known,
         full=options["full"],
         prefix=options["prefix"],
-        models=Models(forward, backward, options["device"], options["precision"]),
+        models=Models(forward, backward, options["device"], options["precision"], examples),
         **given(kind, options),
     )
 

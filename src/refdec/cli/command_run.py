@@ -51,7 +51,8 @@ def load_reflector(options: dict[str, Any]) -> Reflector:
     from refdec.tasks.reflector import Reflector
 
     names = options["forward"], options["backward"]
-    return Reflector(load_pair(*names, device=options["device"], precision=options["precision"]))
+    others = {name: options.get(name) for name in ("device", "precision", "examples")}
+    return Reflector(load_pair(*names, **others))
 
 
 class Terminated(KeyboardInterrupt):

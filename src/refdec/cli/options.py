@@ -17,6 +17,7 @@ import click
 from refdec.settings import PRESETS, AnySettings, FingerprintSettings, Settings, default_preset, preset
 from refdec.tasks.constraints import FINDERS, Constraints
 from refdec.tasks.fingerprint import Fingerprint
+from refdec.tasks.steering import price_of_following
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -129,6 +130,15 @@ model_options = together(
     _model_option("--precision", help="float32, bfloat16 or int8 [default: the fastest]"),
 )
 
+examples_option = click.option(
+    "--examples",
+    type=FILE,
+    metavar="FILE",
+    cls=SectionedOption,
+    section="Models",
+    help="examples of rewording [default: those of the pair]",
+)
+
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="no progress on standard error")
 force_option = click.option("--force", is_flag=True, help="overwrite a file that exists")
 
@@ -204,8 +214,11 @@ def fingerprint_option(of: str) -> Callable[[Command], Command]:
 
 
 def given(kind: type[Settings], options: dict[str, Any]) -> dict[str, Any]:
-    """The settings that were named on the command line."""
-    return {name: options[name] for name in kind.names() if options.get(name) is not None}
+    """The settings that were named on the command line; a Novelty that is asked for sets the price of copying."""
+    settings = {name: options[name] for name in kind.names() if options.get(name) is not None}
+    if "copying" in kind.names() and options.get("novelty") is not None:
+        settings.setdefault("copying", price_of_following(options["novelty"]))
+    return settings
 
 
 def checked_settings(

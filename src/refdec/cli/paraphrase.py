@@ -13,6 +13,7 @@ from refdec.cli.options import (
     TaskCommand,
     checked_settings,
     confidence_option,
+    examples_option,
     file_option,
     fingerprint_option,
     novelty_options,
@@ -38,6 +39,7 @@ EXAMPLE = 'refdec paraphrase "How do I learn to cook?"'
 @confidence_option
 @fingerprint_option("text")
 @task_options(ParaphraseSettings)
+@examples_option
 def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     """Paraphrase texts given as arguments, in a file, or on standard input (-), one per line.
 

@@ -14,6 +14,7 @@ from refdec.cli.options import (
     FILE,
     TaskCommand,
     checked_settings,
+    examples_option,
     file_option,
     novelty_options,
     ranked_options,
@@ -39,6 +40,7 @@ EXAMPLE = 'refdec rewrite "It was late. [[We were tired.]] So we left."'
 @ranked_options("how many rewritings to show")
 @novelty_options
 @task_options(RewriteSettings)
+@examples_option
 def rewrite_command(text: str | None, **options: Any) -> int:
     """Rewrite a span of a document so that it still fits between what stands before and after it.
 

@@ -19,8 +19,11 @@ from refdec.lm.direction import Direction
 from refdec.lm.graph import Graphs, GraphWriter
 from refdec.lm.logprobs import chosen_logprobs
 from refdec.lm.network import Network, TorchNetwork
-from refdec.lm.prefix_cache import Prefixes, SharedRows, TailBuffer
+from refdec.lm.prefix_cache import Prefixes, SharedRows, TailBuffer, release_spare
 from refdec.lm.protocol import ExtendingWriter, Reading, Writer, checked_reading
+
+REMEMBERED = 4
+"""Prefixes whose keys and values are kept: a pair has few sets of examples."""
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,75 @@ class LlamaLM:
         )
         self.vocabulary, self.window = network.shape.vocabulary, network.shape.window - 1  # the start token has a place
         self.work = Work()
+        self._remembered: dict[tuple[int, ...], Prefixes] = {}
         # Graphs hold fused kernels only: plain operations read from the device as they go.
         fused = isinstance(network, TorchNetwork) and network.ops is not plain
         self._graphs = Graphs(network) if isinstance(network, TorchNetwork) and fused else None
 
     @torch.inference_mode()
     def read(self, prefixes: Sequence[Sequence[int]]) -> _SharedReading:
+        """Read prefixes; those that begin with one that is remembered are read from its end on."""
+        beginnings = [self._beginning(prefix) for prefix in prefixes]
+        if not any(beginnings):
+            return self._read(prefixes)
+        groups = {known: [row for row, own in enumerate(beginnings) if own == known] for known in set(beginnings)}
+        count, longest = len(prefixes), max(map(len, prefixes)) + 1
+        cache = TailBuffer.empty(self.network.shape, count, longest, self.network.dtype, self.device)
+        for places in (cache.keys, cache.values):
+            places.zero_()  # behind the end of a row nothing is visible, but what is not a number would spread
+        features = torch.empty(count, self.cost.width, device=self.device)
+        for known, rows in groups.items():
+            if known:
+                self._read_after(known, [prefixes[row] for row in rows], rows, cache, features)
+            else:
+                part = self._read([prefixes[row] for row in rows])
+                size = part.prefixes.keys.shape[-2]
+                cache.keys[:, rows, :, :size], cache.values[:, rows, :, :size] = part.prefixes[:2]
+                features[rows] = part.features
+        index = torch.arange(count, device=self.device)
+        sizes = torch.tensor([len(prefix) + 1 for prefix in prefixes], device=self.device)
+        return _SharedReading(Prefixes(cache.keys, cache.values, SharedRows.of(index, sizes)), features)
+
+    def _beginning(self, prefix: Sequence[int]) -> tuple[int, ...]:
+        """The longest remembered prefix that another one begins with and goes on from; empty where there is none."""
+        known = (own for own in self._remembered if len(own) < len(prefix) and tuple(prefix[: len(own)]) == own)
+        return max(known, key=len, default=())
+
+    def _read_after(
+        self,
+        known: tuple[int, ...],
+        prefixes: Sequence[Sequence[int]],
+        rows: list[int],
+        cache: TailBuffer,
+        features: torch.Tensor,
+    ) -> None:
+        """Read what comes after a remembered prefix, into these rows of a cache and of the features."""
+        keys, values, shared = self._remembered[known]
+        filled = keys.shape[-2]
+        lengths = [len(prefix) - len(known) for prefix in prefixes]
+        rest = np.full((len(rows), max(lengths)), self.start)
+        for row, prefix in zip(rest, prefixes, strict=True):
+            row[: len(prefix) - len(known)] = prefix[len(known) :]
+        index = torch.zeros(len(rows), dtype=torch.long, device=self.device)
+        before = Prefixes(keys, values, SharedRows.of(index, shared.lengths))
+        after = TailBuffer.empty(self.network.shape, len(rows), max(lengths), self.network.dtype, self.device)
+        past = _SharedReading(before, features[:0])
+        read = self._run_after(past, torch.from_numpy(rest).to(self.device), after)
+        end = filled + max(lengths)
+        for whole, own, new in ((cache.keys, keys, after.keys), (cache.values, values, after.values)):
+            whole[:, rows, :, :filled] = own
+            whole[:, rows, :, filled:end] = new
+        last = torch.tensor(lengths, device=self.device) - 1
+        features[rows] = read[torch.arange(len(rows), device=self.device), last]
+
+    @torch.inference_mode()
+    def remember(self, prefix: Sequence[int]) -> None:
+        if prefix and tuple(prefix) not in self._remembered:
+            while len(self._remembered) >= REMEMBERED:
+                self._remembered.pop(next(iter(self._remembered)))
+            self._remembered[tuple(prefix)] = self._read([prefix]).prefixes
+
+    def _read(self, prefixes: Sequence[Sequence[int]]) -> _SharedReading:
         lengths = [len(prefix) + 1 for prefix in prefixes]
         count, longest = len(lengths), max(lengths)
         # Rows are filled up behind their prefixes: attention is causal, so that changes nothing before it.
@@ -133,6 +199,8 @@ class LlamaLM:
         return chosen_logprobs(self, self.features(reading, tokens), tokens)
 
     def release(self) -> None:
+        self._remembered.clear()
+        release_spare()
         if self._graphs is not None:
             self._graphs.clear()
         if self.device.type == "cuda":

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +21,8 @@ from refdec.errors import ModelError, OutOfMemory
 from refdec.lm.device import REMEDY, choose_device, free_memory, is_out_of_memory
 from refdec.lm.direction import Direction
 from refdec.lm.engine import choose_precision, load_lms, reads_both_ways
+from refdec.lm.examples import FILE as EXAMPLES_FILE
+from refdec.lm.examples import Examples, read_examples
 from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
@@ -43,6 +45,7 @@ class Pair:
     backward: LanguageModel
     tokens: Tokens
     name: str  # part of every signature
+    examples: Examples | None = None  # of rewording, for a pair that can go on from them
 
     @property
     def precision(self) -> str:
@@ -80,6 +83,7 @@ def load_pair(
     *,
     device: str | torch.device | None = None,
     precision: str | None = None,
+    examples: str | Path | None = None,
 ) -> Pair:
     """Load a pair of models.
 
@@ -87,11 +91,13 @@ def load_pair(
     `backward/` and `tokenizer.json`, or a model that reads both ways. With two names, any forward and backward model
     with the same tokenizer. Each name is a directory or a hub id. `device` is `cpu`, `cuda` or `cuda:1`; by default a
     CUDA GPU if there is one. `precision` is float32, bfloat16 or int8; by default the fastest that the device and the
-    models have without a visible loss.
+    models have without a visible loss. `examples` is a file with examples of rewording in place of those of the pair.
     """
+    chosen_examples = None if examples is None else read_examples(Path(examples))  # refused before models are loaded
     where = choose_device(device)
     try:
-        return _load(forward, backward, where, precision)
+        pair = _load(forward, backward, where, precision)
+        return pair if chosen_examples is None else replace(pair, examples=chosen_examples)
     except RuntimeError as error:
         if not is_out_of_memory(error):
             raise
@@ -116,18 +122,22 @@ def _load(forward: str | Path | None, backward: str | Path | None, where: torch.
         else:
             sources = [_Source(home / direction.value, home, (direction,)) for direction in Direction]
         name = f"{home.name}:{_digest(home)}"
+        beside = home / EXAMPLES_FILE
     else:
         if forward is None:
             raise ModelError("A backward model was given without a forward one. Name both, or neither.")
         homes = (locate(forward), locate(backward))
         sources = [_Source(home, home, (direction,)) for home, direction in zip(homes, Direction, strict=True)]
         name = "+".join(f"{home.name}:{_digest(home)}" for home in homes)
+        beside = homes[0] / EXAMPLES_FILE
     chosen = choose_precision([source.weights for source in sources], where, precision)
     # Not in two threads: transformers changes global state while it loads, and threads leave it changed.
     loaded = [load_lms(source.weights, source.directions, where, chosen) for source in sources]
     models = [model for models in loaded for model in models]
     tokenizers = [load_tokenizer(home) for home in dict.fromkeys(source.tokenizer for source in sources)]
     pair = make_pair((models[0], models[1]), tokenizers, name)
+    if beside.is_file():
+        pair = replace(pair, examples=read_examples(beside))
     for source in sources:
         for direction in source.directions:
             if not is_declared(source.weights, direction):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import threading
+import weakref
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -104,6 +107,41 @@ class Tail(NamedTuple):
     filled: Tensor | int
 
 
+class _Spare:
+    """Memory of tails that are gone, for new ones: new memory takes ten times as long to get as to fill."""
+
+    MOST = 4
+    """Pieces that are kept: two for each reading direction, one to read from and one to write to."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Tensor] = []
+        self._lock = threading.Lock()
+
+    def take(self, size: int, dtype: torch.dtype) -> Tensor:
+        """A piece with at least so many places, whatever is written in them."""
+        with self._lock:
+            for number, piece in enumerate(self._pieces):
+                if size <= len(piece) <= 4 * size and piece.dtype == dtype:
+                    return self._pieces.pop(number)
+        return torch.empty(2 * size, dtype=dtype)  # rows become more with every step
+
+    def give(self, piece: Tensor) -> None:
+        with self._lock:
+            self._pieces = [*self._pieces[-self.MOST + 1 :], piece]
+
+    def clear(self) -> None:
+        with self._lock:
+            self._pieces = []
+
+
+_SPARE = _Spare()
+
+
+def release_spare() -> None:
+    """Give back the memory that is only kept for speed."""
+    _SPARE.clear()
+
+
 class TailBuffer:
     """Keys and values of all layers of each row's own tokens, with room for more; `filled` places are written."""
 
@@ -119,18 +157,27 @@ class TailBuffer:
     def like(cls, cache: Tensor, rows: int, capacity: int) -> TailBuffer:
         """An empty buffer for tails after these keys, or after others of the same network."""
         layers, _, kv_heads, _, size = cache.shape
-        return cls(*cache.new_empty(2, layers, rows, kv_heads, capacity, size))
+        shape = (2, layers, rows, kv_heads, capacity, size)
+        if cache.device.type != "cpu":
+            return cls(*cache.new_empty(shape))
+        memory = _SPARE.take(math.prod(shape), cache.dtype)
+        buffer = cls(*memory[: math.prod(shape)].view(shape))
+        weakref.finalize(buffer, _SPARE.give, memory).atexit = False
+        return buffer
 
     @property
     def capacity(self) -> int:
         return self.keys.shape[-2]
 
+    @torch.inference_mode()
     def copy(self, filled: int, capacity: int, rows: Tensor | None = None) -> TailBuffer:
         """The first places of all rows, or of some, in a new buffer with room for more."""
-        parts = [part[..., :filled, :] for part in (self.keys, self.values)]
-        if rows is not None:
-            parts = [part.index_select(1, rows) for part in parts]
-        copy = TailBuffer.like(self.keys, parts[0].shape[1], capacity)
-        copy.keys[..., :filled, :], copy.values[..., :filled, :] = parts
+        count = self.keys.shape[1] if rows is None else len(rows)
+        copy = TailBuffer.like(self.keys, count, capacity)
+        for old, new in ((self.keys, copy.keys), (self.values, copy.values)):
+            # On a CPU layer by layer, so that what is between reading and writing stays in its caches.
+            for one, other in zip(old, new, strict=True) if old.device.type == "cpu" else ((old, new),):
+                part = one[..., :filled, :]
+                other[..., :filled, :] = part if rows is None else part.index_select(part.ndim - 4, rows)
         copy.filled = filled
         return copy

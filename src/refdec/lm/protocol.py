@@ -81,6 +81,9 @@ class LanguageModel(Protocol):
     def read(self, prefixes: Sequence[Sequence[int]]) -> Reading:
         """Read prefixes, which may differ in length; an empty one is the start of a document."""
 
+    def remember(self, prefix: Sequence[int]) -> None:
+        """Keep what reading this prefix gives, so that prefixes which begin with it are read from there on."""
+
     def extend(self, reading: Reading, tokens: torch.Tensor) -> Reading:
         """Read one more token per row; tokens is (rows,)."""
 

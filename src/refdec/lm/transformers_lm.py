@@ -175,6 +175,9 @@ class TransformersLM:
     def score(self, reading: Reading, tokens: torch.Tensor) -> torch.Tensor:
         return chosen_logprobs(self, self.features(reading, tokens), tokens)
 
+    def remember(self, prefix: Sequence[int]) -> None:
+        """Nothing is kept: `transformers` has no prefixes that rows share, so a copy per row would save little."""
+
     def release(self) -> None:
         if self.device.type == "cuda":
             torch.cuda.empty_cache()

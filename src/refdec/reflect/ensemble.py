@@ -1,12 +1,12 @@
-"""The weighted ensemble of contexts on one side: learning it, sampling from it, and reading with it.
+"""The weighted ensemble of contexts on one side: learning it, and reading with it.
 
-This is RD of the paper: contexts are weighed by how well they predict the source, the few that matter are kept, and
-these generate. Ids are in text order. Knows no text.
+This is RD of the paper: contexts are weighed by how well they predict the source, and the few that matter are kept.
+`mixture.py` generates from them. Ids are in text order. Knows no text.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +17,6 @@ from refdec.reflect.calibration import calibrate_all
 from refdec.reflect.contexts import inward_source, read_sources
 from refdec.reflect.memory import budget, parts_within
 from refdec.reflect.product import at_tokens, mix, normalise
-from refdec.reflect.sampling import Sampling, Steer, sample_all
 from refdec.reflect.schedule import Ask
 from refdec.reflect.side import FramedIds, Side
 from refdec.reflect.weights import LearnedWeights, Problem, Solver
@@ -105,7 +104,7 @@ def _learn_together(model: LanguageModel, jobs: Sequence[Learning]) -> Answering
         weights.append(_with_share(learned, job.given, job.given_weight))
         mixed.append(normalise(model.head.logits(mix(weights[-1], problem.features)), problem.allowed))
     top_p = calibrate_all(
-        [_source_part(job, logprobs) for job, logprobs in zip(jobs, mixed, strict=True)],
+        [source_part(job.side, job.framed, logprobs) for job, logprobs in zip(jobs, mixed, strict=True)],
         [job.entropy for job in jobs],
     )
     result = []
@@ -136,9 +135,9 @@ def _solve(model: LanguageModel, jobs: Sequence[Learning], problems: Sequence[Pr
     return [result[number] for number in range(len(problems))]
 
 
-def _source_part(job: Learning, mixed: torch.Tensor) -> torch.Tensor:
+def source_part(side: Side, framed: FramedIds, mixed: torch.Tensor) -> torch.Tensor:
     """The places of the source itself; in a gap there is none, and the text around it stands for it."""
-    near, middle, _ = job.side.inward_parts(job.framed)
+    near, middle, _ = side.inward_parts(framed)
     return mixed[len(near) : len(near) + len(middle)] if middle else mixed
 
 
@@ -161,25 +160,6 @@ def prune(weights: torch.Tensor, keep: int, minimum: float, given: int = 0) -> t
     enough = int((weights[sampled] >= minimum).sum())
     always = torch.arange(given, device=weights.device)
     return torch.cat([always, sampled[: max(0 if given else 1, enough)]])
-
-
-async def generate(
-    ensemble: Ensemble,
-    framed: FramedIds,
-    uniform: torch.Tensor,
-    stops: Collection[int],
-    steer: Steer | None = None,
-) -> list[Ids]:
-    """Texts for the source's place, the static part next to the contexts held; uniform is (samples, tokens)."""
-    side = ensemble.side
-    arrange = side.inward.direction.arrange
-    near, _, _ = side.inward_parts(framed)
-    running = int((ensemble.weights >= NO_WEIGHT).sum())
-    prefixes = [arrange(context) + near for context in ensemble.contexts[:running]]
-    weights = ensemble.weights[:running] / ensemble.weights[:running].sum()
-    allowed = side.allowed(side.inward, framed)
-    job = Sampling(prefixes, weights, uniform, ensemble.top_p, allowed, stops, steer)
-    return [tuple(arrange(ids)) for ids in await Ask("generation", side.inward, sample_all, job)]
 
 
 async def surprises(ensemble: Ensemble, framed: FramedIds) -> list[float]:

@@ -50,6 +50,14 @@ def log_rd(
     )
 
 
+def with_echo(share: float, weights: Sequence[float]) -> list[float]:
+    """Weights of the echo, which has a fixed share, and of the contexts, which have the rest; the echo comes first.
+
+    The echo is a context like the others: it goes before theirs into the product.
+    """
+    return [share, *((1 - share) * weight / sum(weights) for weight in weights)] if weights else [1.0]
+
+
 def nucleus(logprobs: Sequence[float], top_p: float) -> list[int]:
     """The fewest most probable tokens whose mass reaches top_p, most probable first."""
     order = sorted(range(len(logprobs)), key=lambda token: -logprobs[token])

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from refdec.errors import InputError
 from refdec.lm.pair import Pair
 from refdec.lm.tokens import Ids
-from refdec.reflect.ensemble import Ensemble, generate
+from refdec.reflect.ensemble import Ensemble
+from refdec.reflect.mixture import Mixture, generate
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.sampling import Steer
 from refdec.reflect.schedule import together
@@ -49,18 +50,21 @@ class Place:
 class Candidates:
     """Different texts with the side that generated each, and why others were rejected."""
 
-    origins: dict[str, str]  # text -> "left", "right" or "both"
+    origins: dict[str, str]  # text -> "left", "right", "both" or "joined"
     rejected: dict[str, int]  # reason -> how many different texts
 
+
+TextsIn = Callable[[Ids, str], list[str]]
+"""The texts in a raw generation of a side ("right" or "left")."""
 
 Rules = Callable[[Edge], Sequence[Steer]]
 """A task's own rules for what is generated next to an edge."""
 
 
 async def generate_candidates(
-    ensembles: Sequence[Ensemble], place: Place, texts_in: Callable[[Ids, str], list[str]], rules: Rules = lambda _: ()
+    ensembles: Sequence[Ensemble], place: Place, texts_in: TextsIn, rules: Rules = lambda _: ()
 ) -> Candidates:
-    """Different texts from both sides; `texts_in` gives those in a raw generation of a side ("right" or "left")."""
+    """Different texts from both sides."""
     generations = await together(_generations(ensemble, place, rules) for ensemble in ensembles)
     sides: dict[str, set[str]] = {}
     for ensemble, rows in zip(ensembles, generations, strict=True):
@@ -92,4 +96,4 @@ async def _generations(ensemble: Ensemble, place: Place, rules: Rules) -> list[I
         source = side.inward.direction.arrange(place.framed.middle)
         steers.append(Keep(edge, place.constraints, place.stops, source, place.expected))
     draws = uniforms(settings.seed, place.key, f"samples {side.name}", settings.samples, place.length)
-    return await generate(ensemble, place.framed, draws, place.stops, all_of(steers))
+    return await generate(Mixture.of(ensemble), place.framed, draws, place.stops, all_of(steers))

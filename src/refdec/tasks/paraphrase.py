@@ -19,8 +19,9 @@ from refdec.tasks.confidence import with_confidence
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, describe_side, ensembles_of, prepare, shown_contexts, silent
 from refdec.tasks.extract import extract
+from refdec.tasks.faithful import accounted, faithful_candidates
 from refdec.tasks.fingerprint import Fingerprint
-from refdec.tasks.frame import Frame
+from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
@@ -58,9 +59,15 @@ async def paraphrase(
         fingerprint.check(pair.name, source, settings)
         ensembles = ensembles_of(pair, fingerprint)
     stage("generating candidates")
-    candidates = await generate_candidates(ensembles, place, texts_in)
+    if settings.echo:
+        beside = ensembles if frame is FRAMES["quoted"] else ()
+        candidates = await faithful_candidates(pair, source, settings, wanted, beside)
+    else:
+        candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
+    if settings.ledger:
+        ranked = accounted(source, ranked)
     ranked = with_confidence(pair.name, source, ranked, settings)
     mark = signature("paraphrase", pair, settings, constraints)
     reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked[:explain]) if explain else ()

@@ -17,7 +17,7 @@ from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.racing import AHEAD, in_race
 from refdec.reflect.schedule import Task, together
 from refdec.reflect.scoring import own_both
-from refdec.results import Paraphrase
+from refdec.results import Flow, Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.constraints import Constraints
 from refdec.text.words import bare_words
@@ -29,6 +29,12 @@ Fit = Callable[[Ensemble, Sequence[Ids], Sequence[str]], Task[torch.Tensor]]
 TOLD_APART = Constraints(automatic=("numbers", "names"))
 """Numbers and names: a text that lacks one of the source's says something else."""
 
+WINDOW = 5
+"""Neighbouring tokens whose mean log-probability shows a break in a text."""
+
+Both = tuple[torch.Tensor, torch.Tensor]
+"""Log-probabilities of the tokens of a text, read forwards and read backwards."""
+
 RACE_FLOPS = {"cuda": 2e13}
 """FLOPs per input below which a GPU reads everything sooner than it starts a second round of passes."""
 
@@ -38,6 +44,20 @@ def is_copy(candidate: str, source: str) -> bool:
     return (bare_words(candidate) or candidate.split()) == (bare_words(source) or source.split())  # emoji have no words
 
 
+def flow_of(text: Both, source: Both) -> Flow:
+    """How a text reads by itself, against the source."""
+    whole, worst = (
+        sum(measure(one) - measure(other) for one, other in zip(text, source, strict=True)) / 2
+        for measure in (lambda row: float(row.double().sum()), worst_window)
+    )
+    return Flow(whole, worst)
+
+
+def worst_window(logprobs: torch.Tensor) -> float:
+    """The lowest mean log-probability of five neighbouring tokens."""
+    return float(logprobs.double().unfold(0, min(WINDOW, len(logprobs)), 1).mean(-1).min())
+
+
 @dataclass(frozen=True, slots=True)
 class Standing:
     """What counts for and against a text apart from its fit with the contexts."""
@@ -45,6 +65,7 @@ class Standing:
     prior: float  # its own log-probability against the source's, times its weight; nats
     lost: tuple[str, ...]  # numbers and names of the source that it does not have
     penalty: float  # nats that this costs
+    flow: Flow | None = None  # how it reads by itself, against the source; known where it was read by itself
 
     @property
     def offset(self) -> float:
@@ -55,15 +76,16 @@ async def standings(
     pair: Pair, texts: Mapping[str, Sequence[int]], settings: ParaphraseSettings
 ) -> dict[str, Standing]:
     """The standing of texts with their ids; the first is the source, whose standing is zero."""
-    priors = [0.0] * len(texts)
-    if settings.prior:
+    flows: list[Flow | None] = [None] * len(texts)
+    if settings.prior or settings.ledger:
         both = await own_both(pair, list(texts.values()))
-        priors = [float(forward.double().sum() + backward.double().sum()) / 2 for forward, backward in both]
+        flows = [flow_of(one, both[0]) for one in both]
     kept = TOLD_APART.on(next(iter(texts)))
     result = {}
-    for text, value in zip(texts, priors, strict=True):
+    for text, flow in zip(texts, flows, strict=True):
         lost = tuple(dict.fromkeys(kept.lacking(text)))
-        result[text] = Standing(settings.prior * (value - priors[0]), lost, settings.loss * bool(lost))
+        prior = settings.prior * flow.whole if flow else 0.0
+        result[text] = Standing(prior, lost, settings.loss * bool(lost), flow)
     return result
 
 
@@ -116,6 +138,7 @@ def ranked_paraphrases(
             copy=is_copy(text, source),
             side=origins[text],
             fits=tuple(row),
+            flow=standing[text].flow,
         )
         for text, total, row in zip(texts, totals, relative, strict=True)
         if text in origins

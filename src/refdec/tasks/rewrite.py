@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -22,10 +22,11 @@ from refdec.reflect.scoring import fits
 from refdec.reflect.side import FramedIds, Side
 from refdec.results import Paraphrase, RewriteResult
 from refdec.settings import RewriteSettings
-from refdec.tasks.candidates import Place, generate_candidates
+from refdec.tasks.candidates import Candidates, Place, generate_candidates
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, check_size, contexts_of, refuse_endless, silent, weigh
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
+from refdec.tasks.faithful import accounted, faithful_candidates
 from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.paraphrase import make_result
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
@@ -80,9 +81,14 @@ async def rewrite(
     stage("sampling contexts")
     ensembles = await on_both_sides(pair, describe)
     stage("generating candidates")
-    candidates = await generate_candidates(ensembles, place, texts_in, _no_repeat)
+    if settings.echo and is_closed(source):
+        candidates = spot.fitting(await faithful_candidates(pair, source, settings, wanted))
+    else:  # an echo is of whole sentences
+        candidates = await generate_candidates(ensembles, place, texts_in, _no_repeat)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, spot, ensembles, candidates.origins, settings)
+    if settings.ledger:
+        ranked = accounted(source, ranked)
     mark = signature("rewrite", pair, settings, constraints)
     reasons = await explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked[:explain]) if explain else ()
     ranking, neighbours = (source, source_score, ranked), {"left": spot.frame.before, "right": spot.frame.after}
@@ -171,11 +177,18 @@ class Spot:
             runs = word_runs(body, side, len(self.span.split()) + EXTRA_WORDS)
             if self.frame.after[:1] in tuple(",.;:!?"):
                 runs = [run.rstrip(",.;:!?") for run in runs]
-        texts = well_formed([run for run in runs if run], self.span)
+        return self._without_copies(well_formed([run for run in runs if run], self.span))
+
+    def fitting(self, candidates: Candidates) -> Candidates:
+        """Candidates without those that repeat the neighbours."""
+        texts = self._without_copies(list(candidates.origins))
+        return replace(candidates, origins={text: candidates.origins[text] for text in texts})
+
+    def _without_copies(self, texts: list[str]) -> list[str]:
+        """Texts that do not repeat the neighbours, unless the span itself does."""
         neighbours = (self.frame.before[-NEARBY:], self.frame.after[:NEARBY])
-        if copies(self.span, neighbours):  # the span itself repeats its neighbours, so a rewriting may
-            return texts
-        return [text for text in texts if not copies(text, neighbours)]
+        repeats = copies(self.span, neighbours)
+        return [text for text in texts if repeats or not copies(text, neighbours)]
 
 
 def _encode(pair: Pair, frame: Frame, text: str) -> Ids:

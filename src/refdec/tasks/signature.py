@@ -6,7 +6,7 @@ import torch
 
 import refdec
 from refdec.lm.pair import Pair
-from refdec.settings import Settings
+from refdec.settings import ParaphraseSettings, Settings
 from refdec.tasks.constraints import NONE, Constraints
 
 
@@ -15,6 +15,8 @@ def signature(task: str, pair: Pair, settings: Settings, constraints: Constraint
     device = pair.forward.device
     machine = torch.cuda.get_device_name(device).replace(" ", "-") if device.type == "cuda" else device.type
     parts = [("refdec", refdec.__version__), ("task", task), ("pair", pair.name), *settings.items()]
+    if pair.examples is not None and isinstance(settings, ParaphraseSettings) and settings.echo:
+        parts.append(("examples", pair.examples.digest))
     if constraints:
         parts.append(("constraints", constraints.describe()))
     parts += [("torch", torch.__version__), ("device", machine), ("precision", pair.precision)]

@@ -1,0 +1,171 @@
+"""Candidates that say what the source says: steered particles, their prices, and what can be joined from them.
+
+A sentence is quoted after the pair's examples, and particles that the ledger steers write it anew from both sides. What
+they wrote is priced by the ledger; parts of good candidates are joined; and where too few are faithful, another round
+looks farther away. A text of several sentences is reworded sentence by sentence, each read where it stands.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from refdec.ledger.comparison import compare
+from refdec.ledger.costs import FAITHFUL
+from refdec.lm.pair import Pair
+from refdec.metrics.novelty import novelty
+from refdec.reflect.ensemble import Ensemble
+from refdec.reflect.schedule import together
+from refdec.reflect.scoring import own_both
+from refdec.results import Flow, Paraphrase
+from refdec.settings import ParaphraseSettings
+from refdec.tasks.candidates import Candidates
+from refdec.tasks.constraints import Constraints
+from refdec.tasks.echoing import Saying, reworded
+from refdec.tasks.joining import distinct, joined, says_again
+from refdec.tasks.ranking import flow_of, is_copy
+from refdec.text.inner_quotes import with_double_quotes, with_single_quotes
+from refdec.text.sentences import split_sentences
+
+SHORTLIST = 40
+"""Candidates that are read closely."""
+
+ENOUGH = 8
+"""Faithful candidates with new words that make another round needless."""
+
+WIDER = 1.6
+"""The entropy of a round against that of the round before it."""
+
+NEW = 10.0
+"""Novelty from which a candidate counts as one with new words."""
+
+ASKED = 20.0
+"""Novelty up to which more of it brings a candidate forward: the most novel ones are rarely the best."""
+
+VARIANTS = 4
+"""Rewordings of each sentence that texts of several sentences are made of."""
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Different texts for the place of a source, what the ledger charges for each, and the sides that wrote it."""
+
+    source: str
+    costs: Mapping[str, float]
+    sides: Mapping[str, frozenset[str]]
+
+    @cached_property
+    def novelties(self) -> dict[str, float]:
+        return {text: novelty(text, self.source) for text in self.costs}
+
+    def origin(self, text: str) -> str:
+        sides = self.sides.get(text, frozenset())
+        return "both" if len(sides) == 2 else next(iter(sides), "joined")
+
+    def satisfying(self, constraints: Constraints) -> Priced:
+        """Without the texts that break a constraint."""
+        return replace(self, costs={text: cost for text, cost in self.costs.items() if not constraints.failures(text)})
+
+    def has_enough(self) -> bool:
+        """Whether enough texts are faithful and have new words."""
+        good = (text for text, cost in self.costs.items() if cost <= FAITHFUL and self.novelties[text] >= NEW)
+        return sum(1 for _ in good) >= ENOUGH
+
+    def shortlist(self, most: int) -> list[str]:
+        """The texts worth reading closely: faithful ones, the most novel first; where they are few, the nearest."""
+
+        def order(text: str) -> tuple[float, float, bool, str]:
+            cost, new = self.costs[text], min(self.novelties[text], ASKED)
+            return (0.0 if cost <= FAITHFUL else cost, 10 * cost - new, text not in self.sides, text)
+
+        return sorted(self.costs, key=order)[:most]
+
+
+async def faithful_candidates(
+    pair: Pair, source: str, settings: ParaphraseSettings, constraints: Constraints, ensembles: Sequence[Ensemble] = ()
+) -> Candidates:
+    """The most promising texts for a source; the contexts of an ensemble of the quoted source generate beside the echo.
+
+    Quotes inside a quoted text are single ones.
+    """
+    inner = with_single_quotes(source)
+    parts = [part.strip() for part in split_sentences(inner)]
+    if len(parts) == 1:
+        priced = await _priced(pair, inner, settings, constraints, ensembles)
+        passing = priced.satisfying(constraints)
+        origins = {text: priced.origin(text) for text in passing.shortlist(SHORTLIST)}
+        failing = set(priced.costs) - set(passing.costs)
+    else:
+        free = replace(constraints, keep=())  # which sentence keeps a phrase is seen when the text is whole
+        every = await together(_priced(pair, part, settings, free) for part in parts)
+        every = [priced.satisfying(free) for priced in every]
+        best = await together(_best(pair, parts, place, priced) for place, priced in enumerate(every))
+        texts = list(_texts_of(best))
+        failing = {text for text in texts if constraints.failures(text)}
+        origins = {text: "joined" for text in texts if text not in failing}
+    if inner != source:
+        origins = {with_double_quotes(text): origin for text, origin in origins.items()}
+    rejected = Counter(reason for text in failing for reason in constraints.failures(text))
+    return Candidates(origins, dict(rejected))
+
+
+async def _priced(
+    pair: Pair, source: str, settings: ParaphraseSettings, constraints: Constraints, ensembles: Sequence[Ensemble] = ()
+) -> Priced:
+    """Texts for the place of a sentence: those of the particles, and those joined from them."""
+    written: dict[str, frozenset[str]] = {}
+    costs: dict[str, float] = {}
+    for number in range(settings.rounds):
+        entropy = settings.entropy * WIDER**number
+        saying = Saying(pair, source, settings, constraints, number, entropy, tuple(ensembles))
+        for text, side in await reworded(saying):
+            written[text] = written.get(text, frozenset()) | {side}
+        new = [text for text in distinct(list(written)) if text not in costs and not says_again(text, source)]
+        costs |= {text: compare(source, text).cost for text in new}
+        costs |= joined(source, {source: 0.0} | costs, lambda text: compare(source, text).cost, FAITHFUL)
+        priced = Priced(source, costs, written)
+        if priced.has_enough():
+            break
+    return priced
+
+
+async def _best(pair: Pair, sentences: Sequence[str], place: int, priced: Priced) -> list[str]:
+    """The best rewordings of a sentence, read in its place among the others; the sentence itself where none is good."""
+    source = sentences[place]
+    texts = [source, *(text for text in priced.shortlist(SHORTLIST) if not is_copy(text, source))]
+    whole = [" ".join([*sentences[:place], text, *sentences[place + 1 :]]) for text in texts]
+    read = await own_both(pair, [pair.tokens.encode(text) for text in whole])
+    good = [
+        (worth(priced.costs[text], flow_of(one, read[0]), priced.novelties[text]), text)
+        for text, one in zip(texts[1:], read[1:], strict=True)
+        if priced.costs[text] <= FAITHFUL
+    ]
+    ranked = [text for value, text in sorted(good, key=lambda item: (-item[0], item[1])) if value > 0]
+    return [*ranked, source][:VARIANTS]
+
+
+def _texts_of(best: Sequence[Sequence[str]]) -> Iterable[str]:
+    """Texts of the best rewordings of each sentence: all the best, then all but one of them the best."""
+    first = [texts[0] for texts in best]
+    yield " ".join(first)
+    for place, texts in enumerate(best):
+        for text in texts[1:]:
+            yield " ".join([*first[:place], text, *first[place + 1 :]])
+
+
+def accounted(source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
+    """Candidates with what the ledger says of each, by their worth: meaning and grammar first, then new words."""
+    compared = [compare(source, item.text) for item in ranked]
+    items = [
+        replace(item, cost=comparison.cost, changes=tuple(map(str, comparison.reasons)))
+        for item, comparison in zip(ranked, compared, strict=True)
+    ]
+    return sorted(items, key=lambda item: (-worth(item.cost or 0.0, item.flow, item.novelty), item.text))
+
+
+def worth(cost: float, flow: Flow | None, novel: float) -> float:
+    """What a candidate is worth in nats: new words, less what the ledger charges and what reads badly."""
+    reads = 0.0 if flow is None else 0.4 * min(flow.whole, 2.0) + min(flow.worst, 0.0)
+    return reads - 3.0 * cost + 0.12 * min(novel, 35.0)
