@@ -49,7 +49,7 @@ def commands() -> None:
       refdec infill "She missed the bus. ___ She was late for work."
       refdec rewrite "It was late. [[We were very tired.]] So we left."
       refdec score "The train was late." "The train came late."
-      refdec diff "The train was late." "The train came late."
+      refdec diff "The show took place in May." "The show happened in June."
       refdec fingerprint "How do I learn to cook?" -o cook.json
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
