@@ -308,6 +308,8 @@ def _in_place(words: list[Word], at: int) -> Word:
         return replace(word, kind="light")
     if word.lower in closed.HAVE and after is not None and after.lower == "to":
         return replace(word, lower="have to", kind="modal", bases=(("have_to", "?"),))
+    if word.lower == "yet" and any(other.kind == "negation" for other in words[:at]):
+        return replace(word, lower="so far", kind="light")
     if word.lower == "nor" and any(other.kind == "negation" for other in words[:at]):
         return replace(word, lower="or", kind="link")
     return word
@@ -376,7 +378,7 @@ def _phrases(words: list[Word]) -> list[Phrase]:
                     break
                 joined = f"{joined}_{words[place].lower}"
                 add(tuple(range(at, place + 1)), joined)
-            if "v" in known.common:
+            if "v" in known.common and word.kind != "auxiliary":
                 for place in range(at + 2, min(at + 5, len(words))):  # "put the meeting off"
                     if words[place].kind == "mark":
                         break
