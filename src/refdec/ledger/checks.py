@@ -180,7 +180,7 @@ def _has_word(reading: Reading, lower: str) -> bool:
 
 _PARAPHRASED = {
     "how": {"way", "method", "mean", "procedure", "step"},
-    "why": {"reason", "cause", "purpose"},
+    "why": {"reason", "cause", "purpose", "make"},
     "when": {"time", "date", "year"},
     "where": {"place", "location"},
 }

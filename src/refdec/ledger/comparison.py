@@ -139,6 +139,9 @@ def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
         return True
     if not reading.question:
         return False
+    named = bool(at) and reading.words[at - 1].lower in ("what", "which") and reading.words[at].is_part("n")
+    if named and any(word.lower in ("what", "which") for word in other.words):  # "which city", "what"
+        return True
     small = {word.lower for word in other.words if word.kind == "link"}
     return any(asked_noun(word, "what", reading) == at for word in small)
 
