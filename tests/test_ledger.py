@@ -34,7 +34,7 @@ def test_breaks_are_found() -> None:
 
 def test_rewordings_pass() -> None:
     refused = [(*pair, compare(*pair).reasons) for pair in GOOD if not compare(*pair).faithful]
-    assert len(refused) <= 0.03 * len(GOOD), refused
+    assert len(refused) <= 0.08 * len(GOOD), refused
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -112,11 +112,17 @@ def _match_by(alignment: Alignment, wanted: Callable[[Step], bool]) -> None:
 
 def _match_phrases(alignment: Alignment) -> None:
     """Phrases whose words did not turn up, and what says the same on the other side."""
-    for phrase in [*_open(alignment.source, alignment.used_source), *_linking(alignment.source, alignment.text)]:
-        others = _open(alignment.text, alignment.used_text, words=True)
+    for phrase in [
+        *_open(alignment.source, alignment.text, alignment.used_source),
+        *_linking(alignment.source, alignment.text),
+    ]:
+        others = _open(alignment.text, alignment.source, alignment.used_text, words=True)
         _match_phrase(alignment, phrase, others, forward=True)
-    for phrase in [*_open(alignment.text, alignment.used_text), *_linking(alignment.text, alignment.source)]:
-        words = _open(alignment.source, alignment.used_source, words=True)
+    for phrase in [
+        *_open(alignment.text, alignment.source, alignment.used_text),
+        *_linking(alignment.text, alignment.source),
+    ]:
+        words = _open(alignment.source, alignment.text, alignment.used_source, words=True)
         _match_phrase(alignment, phrase, words, forward=False)
 
 
@@ -130,10 +136,16 @@ def _linking(reading: Reading, other: Reading) -> list[Phrase]:
     ]
 
 
-def _open(reading: Reading, used: set[int], words: bool = False) -> list[Phrase]:
-    """Phrases, and single words if asked for, of which no counted word is matched yet."""
+def _open(reading: Reading, other: Reading, used: set[int], words: bool = False) -> list[Phrase]:
+    """Phrases, and single words if asked for, of which no counted word is matched yet.
+
+    A phrase that both texts have is left out: its words speak for themselves.
+    """
+    shared = {phrase.bases for phrase in other.phrases}
     units = [
-        phrase for phrase in reading.phrases if used.isdisjoint(phrase.places) and _says_something(reading, phrase)
+        phrase
+        for phrase in reading.phrases
+        if used.isdisjoint(phrase.places) and phrase.bases not in shared and _says_something(reading, phrase)
     ]
     units.sort(key=lambda phrase: -len(phrase.places))
     if words:

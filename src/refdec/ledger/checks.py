@@ -88,6 +88,9 @@ def persons(alignment: Alignment) -> Iterator[Change]:
 
 
 def _confused(person: str, other: str) -> bool:
+    """Whether one person stands for another one; "it" may be an empty subject."""
+    if "it" in (person, other):
+        return False
     return person in closed.SPEAKERS or other in closed.SPEAKERS or {person, other} == {"he", "she"}
 
 
@@ -121,22 +124,29 @@ def modals(alignment: Alignment) -> Iterator[Change]:
         cost = modal_cost(source.words[at], text.words[other], source.words, source.question)
         yield change("modal", source, (at,), text, (other,), cost)
     soft = source.question and text.question
-    there = [at for at in there if not _was_infinitive(alignment, at)]
+    here = [at for at in here if not _is_implied(source, at, text, alignment.to_text)]
+    there = [at for at in there if not _is_implied(text, at, source, alignment.to_source)]
     for at in here:
         yield change("modal", source, (at,), text, (), COSTS.modal_near if soft else COSTS.modal)
     for at in there:
         yield change("modal", source, (), text, (at,), COSTS.modal_near if soft else COSTS.modal)
 
 
-def _was_infinitive(alignment: Alignment, modal: int) -> bool:
-    """Whether "will" stands before a verb that had "to": "expects sales to rise", "expects that sales will rise"."""
-    words = alignment.text.words
-    if words[modal].lower not in ("will", "would"):
+def _is_implied(reading: Reading, modal: int, other: Reading, mates: dict[int, int]) -> bool:
+    """Whether the other text says a modal by "to" or by a verb of advice.
+
+    "He expects sales to rise" is "He expects that sales will rise"; "They advise that you go", "You should go".
+    """
+    words = reading.words
+    name = closed.MODALS[words[modal].lower]
+    if name == "should":
+        return any(not closed.ADVISING.isdisjoint(base for base, _ in word.bases) for word in other.words)
+    if name not in ("will", "would"):
         return False
     for at in range(modal + 1, min(modal + 4, len(words))):
-        place = alignment.to_source.get(at)
+        place = mates.get(at)
         if place is not None and place > 0:
-            return alignment.source.words[place - 1].lower == "to"
+            return other.words[place - 1].lower == "to"
     return False
 
 
@@ -159,7 +169,8 @@ def question(alignment: Alignment) -> Iterator[Change]:
         lost, new = list((here - there).elements()), list((there - here).elements())
         for word, other in zip_longest(lost, new, fillvalue=""):
             choice = {word, other} == {"what", ""} and all(_has_word(side, "or") for side in (source, text))
-            cost = COSTS.pronoun if choice or _asks_alike(word, other, alignment) else COSTS.asked
+            alike = choice or _asks_alike(word, other, alignment) or {word, other} == {"what", "how"}
+            cost = COSTS.pronoun if alike else COSTS.asked
             yield Change("question", word, other, None, None, cost)
 
 
@@ -169,7 +180,7 @@ def _has_word(reading: Reading, lower: str) -> bool:
 
 _PARAPHRASED = {
     "how": {"way", "method", "mean", "procedure", "step"},
-    "why": {"reason", "cause", "purpose"},
+    "why": {"reason", "cause", "purpose", "make"},
     "when": {"time", "date", "year"},
     "where": {"place", "location"},
 }
@@ -272,18 +283,20 @@ def _is_general(reading: Reading, label: str) -> bool:
 def tenses(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     here, there = verbs(source), verbs(text)
-    said: set[str] = {tense for verb in here.values() for tense in verb.tenses if tense}
+    said: set[str] = {tense for verb in here.values() if "" not in verb.tenses for tense in verb.tenses}
     flagged = False
-    for at, other in sorted(alignment.to_text.items()):
-        if at in here and other in there:
+    for match in sorted(alignment.matches, key=lambda match: match.source):
+        at = next((place for place in match.source if place in here), None)
+        other = next((place for place in match.text if place in there), None)
+        if at is not None and other is not None:
             cost = tense_cost(here[at], there[other])
             if cost and source.question and "future" in there[other].tenses | here[at].tenses:
                 cost = COSTS.perfect
             if cost:
                 flagged = flagged or cost >= COSTS.tense
                 yield change("tense", source, _group(at, here[at]), text, _group(other, there[other]), cost)
-    alone = {at: verb for at, verb in here.items() if at not in alignment.to_text}
-    others = {at: verb for at, verb in there.items() if at not in alignment.to_source}
+    alone = {at: verb for at, verb in here.items() if at not in alignment.used_source}
+    others = {at: verb for at, verb in there.items() if at not in alignment.used_text}
     copulas = [at for at in alone if source.words[at].kind == "auxiliary"]
     other_copulas = [at for at in others if text.words[at].kind == "auxiliary"]
     if copulas and other_copulas and not flagged:
@@ -315,10 +328,11 @@ def tense_cost(verb: Verb, other: Verb) -> float:
     return COSTS.tense
 
 
+_NEAR_TENSES = ({"past", "perfect"}, {"present", "perfect"}, {"past", "pluperfect"})
+
+
 def _compatible(tense: str, other: str) -> bool:
-    return (
-        tense == other or "modal" in (tense, other) or {tense, other} in ({"past", "perfect"}, {"present", "perfect"})
-    )
+    return tense == other or "modal" in (tense, other) or {tense, other} in _NEAR_TENSES
 
 
 def plurals(alignment: Alignment) -> Iterator[Change]:
@@ -329,6 +343,8 @@ def plurals(alignment: Alignment) -> Iterator[Change]:
         word, mate = source.words[at], text.words[other]
         plural, other_plural = is_plural(word), is_plural(mate)
         if plural is None or other_plural is None or plural == other_plural or not _shares_noun(word, mate):
+            continue
+        if _is_each_or_all(source, at) and _is_each_or_all(text, other):
             continue
         if (
             _is_loose(source, at)
@@ -355,6 +371,11 @@ def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
     if before is None or before.lower in closed.PERSONS or verb.first != at:
         return before is None or verb.first != at or before.lower not in closed.POSSESSIVES
     return before.kind not in ("determiner", "number", "preposition") and not before.is_part("a")
+
+
+def _is_each_or_all(reading: Reading, at: int) -> bool:
+    """Whether the noun stands for all of its kind: "every student", "all students"."""
+    return any(word.lower in ("all", "every", "each", "any") for word in reading.words[max(0, at - 3) : at])
 
 
 def _is_loose(reading: Reading, at: int) -> bool:
@@ -389,13 +410,32 @@ def is_each(alignment: Alignment, at: int, in_source: bool) -> bool:
     return other.words[place - 1].lower in ("a", "an", "per")
 
 
+def is_support(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a verb only carries a noun that is a verb on the other side: "received invitations", "was invited"."""
+    reading = alignment.source if in_source else alignment.text
+    if closed.SUPPORTING.isdisjoint(base for base, _ in reading.words[at].bases):
+        return False
+    return any(
+        match.step.kind in ("family", "form") and at < (match.source if in_source else match.text)[0] < at + 5
+        for match in alignment.matches
+    )
+
+
+def is_particle(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a particle goes with a verb that has a counterpart: "cut up", "slice"."""
+    reading, used = (alignment.source, alignment.used_source) if in_source else (alignment.text, alignment.used_text)
+    if reading.words[at].lower not in closed.PARTICLES or at == 0 or at - 1 not in used:
+        return False
+    return any(phrase.places[-1] == at and at - 1 in phrase.places for phrase in reading.phrases)
+
+
 _LIKE = [
     frozenset(group.split())
     for group in (
         "in at on within inside during into",
         "by through via with",
         "to into toward towards onto",
-        "about on over regarding",
+        "about on over regarding of",
         "of from in",
         "for to",
         "above over",
@@ -470,7 +510,13 @@ def _prepositions(
         for at in places
         if at + 1 < len(reading.words)
     )
-    if changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
+    share = changed == {"by"} and any(
+        reading.words[at + 1].value.endswith("percent")
+        for reading, places in ((source, lost), (text, new))
+        for at in places
+        if at + 1 < len(reading.words)
+    )
+    if share or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
         cost = COSTS.determiner
     elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition

@@ -12,7 +12,16 @@ from typing import Any
 
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
 from refdec.ledger.change import Change, Place, change
-from refdec.ledger.checks import CHECKS, asked_noun, gives_cause, is_degree, is_each, says_cause
+from refdec.ledger.checks import (
+    CHECKS,
+    asked_noun,
+    gives_cause,
+    is_degree,
+    is_each,
+    is_particle,
+    is_support,
+    says_cause,
+)
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
 from refdec.ledger.reading import Reading, Word, read, sharing_names
@@ -124,10 +133,15 @@ def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
     if is_each(alignment, at, in_source) or is_degree(alignment, at, in_source):
         return True
+    if is_support(alignment, at, in_source) or is_particle(alignment, at, in_source):
+        return True
     if says_cause(reading.words[at]) and gives_cause(other):
         return True
     if not reading.question:
         return False
+    named = bool(at) and reading.words[at - 1].lower in ("what", "which") and reading.words[at].is_part("n")
+    if named and any(word.lower in ("what", "which") for word in other.words):  # "which city", "what"
+        return True
     small = {word.lower for word in other.words if word.kind == "link"}
     return any(asked_noun(word, "what", reading) == at for word in small)
 

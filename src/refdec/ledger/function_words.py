@@ -11,7 +11,7 @@ def _in_order(text: str) -> list[str]:
     return text.split()
 
 
-NEGATIONS = words("not no never none nobody nothing neither nor nowhere without cannot hardly scarcely barely unable")
+NEGATIONS = words("not no never none nobody nothing neither nor nowhere without cannot hardly scarcely barely")
 MODALS = {
     "will": "will",
     "shall": "will",
@@ -77,6 +77,12 @@ CONNECTIVES = {
 CAUSING = words("cause lead result force due owing thanks reason")
 """Words that give a cause as "because" does."""
 
+ADVISING = words("recommend advise suggest urge propose demand")
+"""Verbs that say what should be."""
+
+SUPPORTING = words("receive have make give take hold carry conduct do get put offer show feel provide be become go")
+"""Verbs that say little beside a noun: "make a decision"."""
+
 LINKS = words("and or but that which who whom whose when while where as because although though so then there")
 QUESTION_WORDS = words("what which who whom whose when where why how")
 
@@ -129,6 +135,7 @@ CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
 CONTRACTED = {
     "can't": ("can", "not"),
     "cannot": ("can", "not"),
+    "unable": ("not", "able"),
     "won't": ("will", "not"),
     "shan't": ("shall", "not"),
     "ain't": ("is", "not"),

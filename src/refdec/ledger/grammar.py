@@ -101,7 +101,7 @@ def _chain(words: Sequence[Word], at: int) -> list[int]:
             chain.insert(0, place)
             if word.lower == "to" or word.kind == "modal":
                 break
-        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now"):
+        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now", "longer"):
             skipped += 1
         elif not chain and words[at].kind != "auxiliary" and forms & {"base", "participle", "ing"}:
             return _inverted(words, at, forms)
@@ -141,7 +141,7 @@ def _chain_tense(words: Sequence[Word], chain: Sequence[int]) -> tuple[str, bool
         modal = closed.MODALS[first]
         return {"will": "future", "would": "future"}.get(modal, "modal"), passive
     if first in closed.HAVE:
-        return ("perfect" if closed.HAVE[first] == "present" else "past" if first == "had" else ""), passive
+        return {"present": "perfect", "past": "pluperfect", "": ""}[closed.HAVE[first]], passive
     return closed.AUXILIARIES[first], passive
 
 
@@ -163,7 +163,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
         or before.lower in ("his", "her", "its", "their", "my", "our", "your", "whose")
     )
     if "past" in forms and "participle" in forms:
-        loose = (after is None or after.kind in ("preposition", "mark", "strict")) or nominal
+        loose = (after is None or after.kind in ("preposition", "mark")) or nominal
         unchanged = {"present"} if "base" in forms else set()
         return Verb(
             frozenset({"past", *unchanged, *([""] if loose else [])}), after is not None and after.lower == "by", at

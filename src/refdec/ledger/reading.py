@@ -176,10 +176,11 @@ def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, sh
     name = inside and lower != "i"
     group = _closed_kind(lower)
     if group and (not name or group == "negation" or (raw.isupper() and lower not in _CAPITAL_NAMES)):
-        return Word(raw, lower, group, start, end, _known(lower), "", opens)
+        return Word(raw, lower, group, start, end, _known(lower, group), "", opens)
     if name or (capital and opens and not lemmas(lower) and len(lower) > 1):
-        return Word(raw, lower, "name", start, end, _known(lower), "", opens)
-    return Word(raw, lower, "light" if lower in closed.LIGHT else "content", start, end, _known(lower), "", opens)
+        return Word(raw, lower, "name", start, end, _known(lower, "name"), "", opens)
+    kind = "light" if lower in closed.LIGHT else "content"
+    return Word(raw, lower, kind, start, end, _known(lower, kind), "", opens)
 
 
 _CAPITAL_NAMES = frozenset({"who", "us", "it", "may"})
@@ -187,9 +188,9 @@ _CAPITAL_NAMES = frozenset({"who", "us", "it", "may"})
 
 
 @lru_cache(maxsize=16384)
-def _known(lower: str) -> tuple[Lemma, ...]:
-    """Base forms; an unknown word has its stem."""
-    return lemmas(lower) or ((lower, "?"), (stem(lower), "?"))
+def _known(lower: str, kind: str) -> tuple[Lemma, ...]:
+    """Base forms; an unknown word that means something has its stem, too."""
+    return lemmas(lower) or ((lower, "?"), *(((stem(lower), "?"),) if kind == "content" else ()))
 
 
 @lru_cache(maxsize=4096)
@@ -308,6 +309,8 @@ def _in_place(words: list[Word], at: int) -> Word:
         return replace(word, kind="light")
     if word.lower in closed.HAVE and after is not None and after.lower == "to":
         return replace(word, lower="have to", kind="modal", bases=(("have_to", "?"),))
+    if word.lower == "yet" and any(other.kind == "negation" for other in words[:at]):
+        return replace(word, lower="so far", kind="light")
     if word.lower == "nor" and any(other.kind == "negation" for other in words[:at]):
         return replace(word, lower="or", kind="link")
     return word
@@ -376,7 +379,7 @@ def _phrases(words: list[Word]) -> list[Phrase]:
                     break
                 joined = f"{joined}_{words[place].lower}"
                 add(tuple(range(at, place + 1)), joined)
-            if "v" in known.common:
+            if "v" in known.common and word.kind != "auxiliary":
                 for place in range(at + 2, min(at + 5, len(words))):  # "put the meeting off"
                     if words[place].kind == "mark":
                         break

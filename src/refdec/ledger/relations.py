@@ -59,8 +59,6 @@ def step(word: Word, other: Word) -> Step | None:
 
 def phrase_step(word: Word | Phrase, other: Word | Phrase) -> Step | None:
     """The same for phrases: only synonyms count."""
-    if word.bases == other.bases:
-        return KEPT
     related = _related(word.bases, other.bases, "content", "content")
     return related if related and related.kind == "synonym" else None
 
@@ -123,4 +121,10 @@ def _numbers(word: Word, other: Word) -> Step | None:
         if value.rstrip(".") == other_value.rstrip(".") and not unit and not other_unit:
             return FORM
         return None
+    number, noun = (word, other) if word.kind == "number" else (other, word)
+    if _FRACTIONS.get(number.value) in noun.meaning.names:
+        return Step("synonym", COSTS.own)
     return Step("synonym", COSTS.own) if word.meaning.own & other.meaning.own else None
+
+
+_FRACTIONS = {"25 percent": "quarter", "50 percent": "half"}
