@@ -163,7 +163,7 @@ def test_unusual_text_still_works(untrained: Reflector, text: str) -> None:
 
 
 def test_a_text_longer_than_the_window_is_told_how_long_it_may_be(int8_reflector: Reflector) -> None:
-    with pytest.raises(InputError, match=r"has \d+ tokens; with contexts of 40 it may have 46\d"):
+    with pytest.raises(InputError, match=r"has \d+ tokens; with contexts of 50 it may have 45\d"):
         int8_reflector.paraphrase("word " * 480)
     with pytest.raises(InputError, match="sentence by sentence"):
         int8_reflector.paraphrase("word " * 1_000_000)
