@@ -48,7 +48,7 @@ def _product(device: torch.device, dtype: torch.dtype, size: int) -> float:
     return 2 * size**3 / _median(device, lambda: torch.mm(left, right, out=out))
 
 
-def _int8_product(rows: int = 512, inner: int = 512, columns: int = 2816) -> float:
+def _int8_product(rows: int = 512, inner: int = 576, columns: int = 3072) -> float:
     """The shapes of an MLP of the embedded pair; the second matrix is stored by columns, as weights are."""
     left = torch.randint(-127, 128, (rows, inner), dtype=torch.int8)
     right = torch.randint(-127, 128, (columns, inner), dtype=torch.int8).t()

@@ -22,7 +22,7 @@ from refdec.train.export import load_initial
 from refdec.train.model import Llama
 from refdec.train.token_files import write_token_files
 from refdec.train.tokenizer import load_tokenizer, start_of
-from refdec.train.windows import windows_of
+from refdec.train.windows import Mark, windows_of
 
 ROWS = 8
 
@@ -37,12 +37,17 @@ def main() -> None:
     device = choose_device(given.device)
     with tempfile.TemporaryDirectory() as home:
         tokenizer = load_tokenizer(given.pair)
-        token_files = write_token_files(Corpus.at([given.corpus]), Tokens(tokenizer, start_of(tokenizer)), Path(home))
+        tokens = Tokens(tokenizer, start_of(tokenizer))
+        token_files = write_token_files(Corpus.at([given.corpus]), tokens, Path(home))
         for direction in Direction:
-            shape, weights = load_initial(given.pair / direction.value)
+            one_model = (given.pair / "config.json").is_file()  # it reads both ways
+            shape, weights = load_initial(given.pair if one_model else given.pair / direction.value)
             model = Llama(shape).to(device)
             model.load_state_dict(weights)
-            windows = windows_of(token_files.held_out, direction, shape.positions, given.windows)
+            mark = None
+            if shape.backward_start is not None:
+                mark = Mark(tokens.start, shape.start if direction is Direction.FORWARD else shape.backward_start)
+            windows = windows_of(token_files.held_out, direction, shape.positions, given.windows, mark)
             nats = model.mean_loss(windows, ROWS)
             bits, count = token_files.bits(nats), windows[:, 1:].numel()
             print(f"{direction.value:9} {bits:.4f} bits per byte, {nats:.4f} nats per token, {count:,} tokens")

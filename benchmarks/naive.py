@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 from transformers import DynamicCache, PreTrainedModel
 
 from refdec.lm.direction import Direction
+from refdec.lm.engine import start_token
 from refdec.lm.model_files import load_model
 from refdec.lm.tokens import Tokens
 from refdec.settings import ParaphraseSettings
@@ -60,6 +61,7 @@ class Naive:
         forward_model: PreTrainedModel,
         backward_model: PreTrainedModel,
         tokens: Tokens,
+        starts: dict[Direction, int],  # the id before a document, for each way of reading
         device: str | torch.device,
     ) -> None:
         self.device = torch.device(device)
@@ -67,6 +69,7 @@ class Naive:
         self.forward_model = forward_model.to(device=self.device, dtype=dtype).eval()
         self.backward_model = backward_model.to(device=self.device, dtype=dtype).eval()
         self.tokens = tokens
+        self.starts = starts
         self.vocabulary = int(forward_model.config.get_text_config().vocab_size)
         self.forbidden = sorted(
             tokens.containing("\n\r") | tokens.special | set(range(tokens.vocabulary, self.vocabulary))
@@ -130,7 +133,7 @@ class Naive:
         self, side: _Side, whole: list[int], source: str, settings: ParaphraseSettings
     ) -> list[list[int]]:
         """Continuations of the framed source, in text order, without those that repeat the source."""
-        prompt = torch.tensor([[self.tokens.start, *side.out.arrange(whole)]], device=self.device)
+        prompt = torch.tensor([[self.starts[side.out], *side.out.arrange(whole)]], device=self.device)
         drawn = side.outward.generate(
             prompt,
             attention_mask=torch.ones_like(prompt),
@@ -141,7 +144,7 @@ class Naive:
             min_new_tokens=settings.context_tokens,
             num_return_sequences=settings.contexts,
             suppress_tokens=self.forbidden,
-            pad_token_id=self.tokens.start,
+            pad_token_id=self.starts[side.out],
         )
         contexts = [side.out.arrange(row) for row in drawn[:, prompt.shape[1] :].tolist()]
         return [context for context in contexts if source not in self.tokens.decode(context)] or contexts
@@ -150,7 +153,7 @@ class Naive:
         """Log-probabilities after each context at each place of the source: (contexts, tokens, vocabulary)."""
         experts = []
         for context in contexts:
-            before = [self.tokens.start, *side.back.arrange(context)]
+            before = [self.starts[side.back], *side.back.arrange(context)]
             ids = torch.tensor([before + side.source], device=self.device)
             logits = side.inward(input_ids=ids, use_cache=False).logits[0]
             experts.append(logits[len(before) - 1 : -1].float().log_softmax(-1))
@@ -167,7 +170,7 @@ class Naive:
         allowed: torch.Tensor,
     ) -> list[list[int]]:
         """Texts from the product of the contexts, in text order; each sample is a row for every context."""
-        prefixes = [[self.tokens.start, *side.back.arrange(context), *side.near] for context in contexts]
+        prefixes = [[self.starts[side.back], *side.back.arrange(context), *side.near] for context in contexts]
         step = torch.tensor(prefixes * samples, device=self.device)
         cache = DynamicCache()
         drawn: list[torch.Tensor] = []
@@ -183,7 +186,7 @@ class Naive:
         """Mean log-probability of the contexts next to each text: (texts,)."""
         rows: list[tuple[list[int], list[int]]] = []
         for text in texts:
-            before = [self.tokens.start, *side.out.arrange(self.tokens.encode(frame.wrap(text)))]
+            before = [self.starts[side.out], *side.out.arrange(self.tokens.encode(frame.wrap(text)))]
             rows += [(before, side.out.arrange(context)) for context in contexts]
         scores: list[torch.Tensor] = []
         for first in range(0, len(rows), ROWS):
@@ -249,10 +252,13 @@ def entropy(logprobs: torch.Tensor) -> float:
 
 
 def load_naive(directory: Path, device: str | torch.device) -> Naive:
-    """The comparator for a pair directory: `forward/`, `backward/` and `tokenizer.json`."""
+    """The comparator for a pair directory: two models beside `tokenizer.json`, or one that reads both ways."""
     where = torch.device(device)
-    forward, backward = (load_model(directory / name, where) for name in ("forward", "backward"))
-    config = forward.config.get_text_config()
-    start = config.eos_token_id if config.bos_token_id is None else config.bos_token_id
-    tokens = Tokens(Tokenizer.from_file(str(directory / "tokenizer.json")), int(start))
-    return Naive(forward, backward, tokens, where)
+    if (directory / "config.json").is_file():
+        forward = backward = load_model(directory, where)
+    else:
+        forward, backward = (load_model(directory / direction.value, where) for direction in Direction)
+    configs = zip(Direction, (forward.config, backward.config), strict=True)
+    starts = {direction: start_token(config.get_text_config().to_dict(), direction) for direction, config in configs}
+    tokens = Tokens(Tokenizer.from_file(str(directory / "tokenizer.json")), starts[Direction.FORWARD])
+    return Naive(forward, backward, tokens, starts, where)

@@ -1,7 +1,7 @@
 """Tokenised text for `benchmarks.recipes`, with a tokenizer that is learned from it or given.
 
 python -m benchmarks.token_files CORPUS tokens-8192 --vocabulary 8192
-python -m benchmarks.token_files CORPUS tokens --tokenizer src/refdec/pretrained/pair-v0
+python -m benchmarks.token_files CORPUS tokens --tokenizer src/refdec/pretrained/pair-v1
 """
 
 from __future__ import annotations

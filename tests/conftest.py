@@ -219,7 +219,8 @@ def run(command: Run, small_reflector: Reflector, monkeypatch: pytest.MonkeyPatc
 
 @pytest.fixture
 def run_embedded(run: Run, int8_pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """The same with the embedded pair, for what only English, or a calibrated pair, shows."""
+    """The same with the embedded pair and a confidence, for what only English, or a calibrated pair, shows."""
+    lend_calibration(monkeypatch)
     monkeypatch.setattr(refdec.lm.pair, "load_pair", lambda *_, **__: int8_pair)
     return run
 

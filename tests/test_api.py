@@ -217,7 +217,7 @@ def test_what_is_wrong_in_a_stream_is_refused_in_its_turn(
         (lambda small: small.score(5, "Hi."), InputError, "A text is needed, not int"),
         (lambda small: next(small.score_all([("a", "b", "c")])), InputError, "A reference is needed"),
         (lambda small: small.score_all("Hi."), InputError, "score_all takes several references .*not str"),
-        (lambda _: Reflector(cast("Any", "pair-v0")), InputError, r"load_pair\('pair-v0'\)"),
+        (lambda _: Reflector(cast("Any", "some-pair")), InputError, r"load_pair\('some-pair'\)"),
         (lambda _: cast("Any", ParaphraseSettings)(context=3), SettingsError, "did you mean 'contexts'"),
         (lambda _: cast("Any", InfillSettings)(most_quotes=1), SettingsError, "did you mean 'most_quoted'"),
         (lambda _: Constraints(keep=cast("Any", 5)), InputError, "keep takes a list of texts, not int"),

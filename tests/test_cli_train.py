@@ -174,7 +174,7 @@ def test_a_pair_that_became_worse_is_reported(command: Run, corpus: Path, small_
 def test_the_embedded_pair_has_a_name(command: Run, corpus: Path) -> None:
     refused = ("--positions", "1024")  # more than it reads: nothing is trained
     message = refusal(command, "train", str(corpus), "-o", "pair", "--from", "embedded", *refused)
-    assert f"The model in {EMBEDDED / 'forward'} reads 512 tokens at most" in message
+    assert f"The model in {EMBEDDED} reads 512 tokens at most" in message
 
 
 def test_what_is_measured_takes_no_longer_than_training(

@@ -21,8 +21,9 @@ from refdec import Pair, Paraphrase, ParaphraseResult, ParaphraseSettings, Refle
 from refdec.errors import InputError
 from refdec.evaluate.judging.confidence import Judge, JudgedCandidates, assess, auc, gather, precision_at
 from refdec.tasks.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features, with_confidence
-from tests.conftest import TINY
+from tests.conftest import TINY, lend_calibration
 
+CALIBRATED = list(json.loads(CALIBRATIONS.read_text()))
 SOURCE = "How do I learn to cook rice?"
 SETTINGS = ParaphraseSettings(contexts=100, kept_contexts=5, loss=5.0)
 EVEN = Calibration(0.0, (1.0, 0, 0, 0, 0, 0), ((-2.0, 2.0),) + ((0.0, 1.0),) * 5)
@@ -97,44 +98,49 @@ def test_a_text_without_words_has_features() -> None:
     assert all(map(math.isfinite, features("🙂 🙂", [candidate("🙂")], SETTINGS)[0]))
 
 
-def test_the_embedded_pair_is_calibrated_and_says_on_what(pair: Pair) -> None:
-    content = json.loads(CALIBRATIONS.read_text())[pair.name]
+def test_the_embedded_pair_is_calibrated_and_says_on_what(int8_pair: Pair) -> None:
+    content = json.loads(CALIBRATIONS.read_text())[int8_pair.name]
     assert tuple(content["coefficients"]) == tuple(content["ranges"]) == FEATURES
     assert {"judge", "threshold", "fitted_on", "cross_validated"} <= content.keys()
-    assert all(pair.name in item["signature"] for item in content["fitted_on"])
+    assert all(int8_pair.name in item["signature"] for item in content["fitted_on"])
     assert content["cross_validated"]["auc"] > 0.85
     assert content["cross_validated"]["calibration_error"] < 0.05
 
 
-def test_what_speaks_against_a_candidate_lowers_its_confidence(pair: Pair) -> None:
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_what_speaks_against_a_candidate_lowers_its_confidence(name: str) -> None:
     worse = [
         candidate("How do I learn to cook?", fit=-9.0),
         candidate("How do I learn to cook?", fit=-1.0, lost=("Rice",)),
         candidate("How?", fit=-1.0),
     ]
     alone = [
-        with_confidence(pair.name, SOURCE, [item], SETTINGS)[0].confidence
+        with_confidence(name, SOURCE, [item], SETTINGS)[0].confidence
         for item in (candidate("How do I learn to cook?", fit=-1.0), *worse)
     ]
     assert all(other is not None and alone[0] is not None and other < alone[0] for other in alone[1:])
 
 
-def test_a_copy_is_sure_and_a_pair_without_calibration_has_no_confidence(pair: Pair) -> None:
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_a_copy_is_sure_and_a_pair_without_calibration_has_no_confidence(name: str) -> None:
     ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How do I cook rice?", fit=-2.0)]
-    copy, other = with_confidence(pair.name, SOURCE, ranked, SETTINGS)
+    copy, other = with_confidence(name, SOURCE, ranked, SETTINGS)
     assert copy.confidence == 1.0
     assert other.confidence is not None
     assert 0.5 < other.confidence < 1
-    assert calibration("pair-v0:00000000") is None
-    assert with_confidence("pair-v0:00000000", SOURCE, ranked, SETTINGS) == ranked
+    assert calibration("other:00000000") is None
+    assert with_confidence("other:00000000", SOURCE, ranked, SETTINGS) == ranked
 
 
-def test_paraphrases_have_confidence_and_rewritings_have_none(reflector: Reflector) -> None:
-    result = reflector.paraphrase("I like it here.", **TINY)
+def test_paraphrases_have_confidence_and_rewritings_have_none(
+    int8_reflector: Reflector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lend_calibration(monkeypatch)
+    result = int8_reflector.paraphrase("I like it here.", **TINY)
     assert all(item.confidence is not None and 0 <= item.confidence <= 1 for item in result)
     assert all(0 <= item["confidence"] <= 1 for item in result.to_dict()["results"])
     small = TINY | {"contexts": 2, "samples": 2}
-    rewritten = reflector.rewrite("We were very tired.", left="It was late.", **small)
+    rewritten = int8_reflector.rewrite("We were very tired.", left="It was late.", **small)
     assert all(item.confidence is None for item in rewritten)
 
 

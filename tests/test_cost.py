@@ -24,7 +24,7 @@ GPT2_XL: dict[str, Any] = {
 
 @pytest.fixture
 def embedded() -> Cost:
-    return Cost.of(json.loads((EMBEDDED / "forward" / "config.json").read_text()), parameter_bytes=4, cache_bytes=4)
+    return Cost.of(json.loads((EMBEDDED / "config.json").read_text()), parameter_bytes=4, cache_bytes=4)
 
 
 @pytest.fixture
@@ -33,10 +33,10 @@ def gpt2_xl() -> Cost:
 
 
 def test_parameters_of_the_embedded_model_by_hand(embedded: Cost) -> None:
-    # A layer: four matrices of 512 x 512 and three of 512 x 1408.
-    assert embedded.body == 12 * (4 * 512 * 512 + 3 * 512 * 1408) == 38_535_168
-    assert embedded.head == 512 * 16_384 == 8_388_608
-    assert embedded.parameters == 46_923_776
+    # A layer: 576 x 576 for queries and output, 576 x 192 for keys and values, and three of 576 x 1536.
+    assert embedded.body == 30 * (2 * 576 * 576 + 2 * 576 * 192 + 3 * 576 * 1536) == 106_168_320
+    assert embedded.head == 576 * 49_152 == 28_311_552
+    assert embedded.parameters == 134_479_872
 
 
 def test_parameters_of_gpt2_xl_by_hand(gpt2_xl: Cost) -> None:
@@ -48,8 +48,8 @@ def test_parameters_of_gpt2_xl_by_hand(gpt2_xl: Cost) -> None:
 
 def test_operations_by_hand(embedded: Cost) -> None:
     # One token with logits after 99 others: 100 keys for one query.
-    assert embedded.flops(1, 1, 100) == 2 * 38_535_168 + 2 * 8_388_608 + 4 * 512 * 12 * 100 == 96_305_152
-    assert embedded.flops(10, 0, 0) == 770_703_360
+    assert embedded.flops(1, 1, 100) == 2 * 106_168_320 + 2 * 28_311_552 + 4 * 576 * 30 * 100 == 275_871_744
+    assert embedded.flops(10, 0, 0) == 2_123_366_400
 
 
 def test_bytes_by_hand(gpt2_xl: Cost) -> None:
@@ -104,8 +104,8 @@ def test_works_add_up_and_so_do_their_operations_and_bytes(embedded: Cost) -> No
 
 def test_the_floor_is_the_slower_of_computing_and_moving(embedded: Cost) -> None:
     step = Work(tokens=1, head_tokens=1, attended=100, cached=99, passes=1)
-    # 96.3 M operations; 46.9 M weights and 100 cached tokens of 12,288 numbers, four bytes each.
-    moved = 4 * 46_923_776 + 100 * 4 * 12_288
+    # 275.9 M operations; 134.5 M weights and 100 cached tokens of 2 x 30 x 192 numbers, four bytes each.
+    moved = 4 * 134_479_872 + 100 * 4 * 11_520
     assert embedded.floor(step, 1e11, 1e10) == pytest.approx(moved / 1e10)
-    assert embedded.floor(step, 1e9, 1e12) == pytest.approx(96_305_152 / 1e9)
+    assert embedded.floor(step, 1e9, 1e12) == pytest.approx(275_871_744 / 1e9)
     assert embedded.floor(Work(), 1e9, 1e9) == 0

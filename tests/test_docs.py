@@ -22,7 +22,12 @@ from tests import example_files
 from tests.conftest import Run, lend_calibration, make_presets_tiny
 from tests.example_files import in_a_second, write_example_files
 
-NARROW = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/decisions.md", "docs/log.md"]
+NARROW = [
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    *(str(page.relative_to(ROOT)) for page in sorted(ROOT.glob("docs/**/*.md"))),
+]
 
 
 def blocks(language: str) -> list[tuple[str, str]]:
@@ -209,7 +214,9 @@ def test_files_that_pages_name_exist(name: str) -> None:
 
 @pytest.mark.parametrize("name", NARROW)
 def test_lines_are_narrow_enough_to_read(name: str) -> None:
-    prose = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("|")]
+    """Tables are as wide as they must be, and a signature is one word."""
+    lines = (ROOT / name).read_text().splitlines()
+    prose = [line for line in lines if not line.startswith("|") and len(line.split()) > 1]
     assert [line for line in prose if len(line) >= 120] == []
 
 

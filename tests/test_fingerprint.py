@@ -151,6 +151,8 @@ def test_other_models_texts_and_settings_are_refused(untrained: Reflector, known
     paraphrase = untrained.paraphrase
     with pytest.raises(InputError, match="made with the models other, not with untrained"):
         paraphrase(TEXT, fingerprint=replace(known, pair="other"))
+    with pytest.raises(InputError, match=r"untrained\. pair-v0 came with earlier versions of refdec.*\. Make it again"):
+        paraphrase(TEXT, fingerprint=replace(known, pair="pair-v0:eefa2b7e"))
     with pytest.raises(InputError, match=r"describes another text: .*, not 'It rained\.'"):
         paraphrase("It rained.", fingerprint=known)
     with pytest.raises(InputError, match=r"made with other settings: contexts 5, not 6\. Use"):

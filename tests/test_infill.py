@@ -117,7 +117,7 @@ def plain_gain(model: LanguageModel, reflector: Reflector, near: str, far: str, 
     return total
 
 
-@pytest.mark.parametrize(("left", "right"), [(LEFT, RIGHT), ("", "Zoë laughed.")])
+@pytest.mark.parametrize(("left", "right"), [(LEFT, RIGHT), ("", "Zoë laughed all day.")])
 def test_a_filling_is_credited_for_what_it_adds_but_not_for_its_own_words(
     reflector: Reflector, left: str, right: str
 ) -> None:

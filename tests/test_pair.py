@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +25,7 @@ from refdec import Direction, ModelError, Pair, load_pair
 from refdec.errors import OutOfMemory
 from refdec.lm import pair as pair_module
 from refdec.lm.device import choose_device
+from refdec.lm.linear import quantise
 from refdec.lm.llama import LlamaLM
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.logprobs import next_logprobs
@@ -30,39 +34,37 @@ from refdec.lm.pair import EMBEDDED, PROBE, loss
 from refdec.lm.tokens import Tokens
 
 CPU = torch.device("cpu")
+CONFIG: dict[str, Any] = json.loads((EMBEDDED / "config.json").read_text())
+VOCABULARY: int = CONFIG["vocab_size"]
+MEGABYTE = 1_000_000
 
 
-def own_directory(tmp_path: Path, part: str) -> Path:
-    """One model of the embedded pair in its own directory, with the tokenizer."""
-    directory = tmp_path / part
-    directory.mkdir()
-    for path in (EMBEDDED / part / "config.json", EMBEDDED / part / "model.safetensors", EMBEDDED / "tokenizer.json"):
-        (directory / path.name).symlink_to(path)
-    return directory
+@pytest.fixture
+def own_directories(tmp_path: Path, small_pair: Path) -> tuple[Path, Path]:
+    """The two models of a pair in directories of their own, each with the tokenizer, and with which way it reads."""
+    for direction in Direction:
+        directory = tmp_path / direction.value
+        shutil.copytree(small_pair / direction.value, directory)
+        shutil.copy(small_pair / "tokenizer.json", directory)
+        declare(directory, direction.value)
+    return tmp_path / "forward", tmp_path / "backward"
 
 
 def declare(directory: Path, direction: str | None) -> None:
     """Write into config.json which way the model reads, or that it does not say."""
     path = directory / "config.json"
-    config = json.loads(path.read_text())
-    path.unlink()  # it may be a link
-    path.write_text(json.dumps({**config, "direction": direction}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"direction": direction}))
 
 
 def small_llama(directory: Path, **more: int) -> Path:
     """An untrained model saved the ordinary way, in floating point, with further entries in its config.json."""
     config = LlamaConfig(
-        vocab_size=16384, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
+        vocab_size=VOCABULARY, hidden_size=8, intermediate_size=8, num_hidden_layers=1, num_attention_heads=1,
         bos_token_id=0, **more,
     )  # fmt: skip
     LlamaForCausalLM(config).save_pretrained(directory)
     shutil.copy(EMBEDDED / "tokenizer.json", directory)
     return directory
-
-
-def replace(path: Path, text: str) -> None:
-    path.unlink()
-    path.write_text(text)
 
 
 def test_the_embedded_pair_reads_both_ways(pair: Pair) -> None:
@@ -72,13 +74,22 @@ def test_the_embedded_pair_reads_both_ways(pair: Pair) -> None:
     assert pair.window == 511
 
 
-def test_the_embedded_pair_is_small_enough_to_ship() -> None:
-    assert sum(path.stat().st_size for path in EMBEDDED.rglob("*") if path.is_file()) <= 100_000_000
+def test_the_package_is_small_enough_to_ship() -> None:
+    """A package index takes 100 MB; a wheel is compressed, which helps text and not weights."""
+    package = EMBEDDED.parent.parent
+    left_out = {package / "pretrained" / "pair-v0", *package.rglob("__pycache__")}
+    files = [path for path in package.rglob("*") if path.is_file() and not left_out & set(path.parents)]
+    assert max(path.stat().st_size for path in files) < 50 * MEGABYTE
+    sizes = [path.stat().st_size if path.suffix == ".safetensors" else packed_size(path) for path in files]
+    assert sum(sizes) < 97 * MEGABYTE
 
 
-def test_two_separate_directories_make_a_pair(tmp_path: Path, pair: Pair) -> None:
-    directories = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
-    other = load_pair(*directories, device="cpu", precision="float32")
+def packed_size(path: Path) -> int:
+    return len(zlib.compress(path.read_bytes()))
+
+
+def test_two_separate_directories_make_a_pair(own_directories: tuple[Path, Path], small_pair: Path) -> None:
+    other, pair = (load_pair(*named, device="cpu") for named in (own_directories, (small_pair,)))
     assert other.tokens.fingerprint == pair.tokens.fingerprint
     reading = [next_logprobs(model, model.read([[5, 6, 7]])) for model in (other.forward, pair.forward)]
     assert torch.equal(*reading)
@@ -103,7 +114,7 @@ def test_one_model_that_reads_both_ways_is_loaded_once(tmp_path: Path) -> None:
 
 
 def test_a_model_of_another_layout_can_read_both_ways_too(tmp_path: Path) -> None:
-    config = GPT2Config(vocab_size=16384, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0)
+    config = GPT2Config(vocab_size=VOCABULARY, n_embd=8, n_layer=1, n_head=1, bos_token_id=0, eos_token_id=0)
     config.update({"forward_start_id": 0, "backward_start_id": 3})
     GPT2LMHeadModel(config).save_pretrained(tmp_path)
     shutil.copy(EMBEDDED / "tokenizer.json", tmp_path)
@@ -114,11 +125,10 @@ def test_a_model_of_another_layout_can_read_both_ways_too(tmp_path: Path) -> Non
 @pytest.mark.parametrize("direction", Direction)
 def test_our_engine_reads_the_embedded_pair_as_transformers_does(pair: Pair, direction: Direction) -> None:
     ids = direction.arrange(pair.tokens.encode(PROBE))
-    model = load_model(EMBEDDED / direction.value, CPU)
+    model, lm = load_model(EMBEDDED, CPU), pair.reading(direction)
     with torch.inference_mode():
-        logits = model(torch.tensor([[pair.tokens.start, *ids]])).logits[0, :-1]
+        logits = model(torch.tensor([[lm.start, *ids]])).logits[0, :-1]
     expected = logits.log_softmax(-1).gather(1, torch.tensor(ids)[:, None])[:, 0]
-    lm = pair.reading(direction)
     assert isinstance(lm, LlamaLM)
     assert torch.allclose(lm.score(lm.read([[]]), torch.tensor([ids]))[0], expected, rtol=0, atol=1e-4)
 
@@ -148,7 +158,7 @@ def test_a_pair_says_in_which_precision_it_computes(precision: str) -> None:
 def test_a_precision_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"no precision 'float16'. Choose one of float32, bfloat16, int8"):
         load_pair(device="cpu", precision="float16")
-    config = GPT2Config(vocab_size=16384, n_embd=8, n_layer=1, n_head=1, bos_token_id=0)
+    config = GPT2Config(vocab_size=VOCABULARY, n_embd=8, n_layer=1, n_head=1, bos_token_id=0)
     GPT2LMHeadModel(config).save_pretrained(tmp_path / "gpt2")
     shutil.copy(EMBEDDED / "tokenizer.json", tmp_path / "gpt2")
     with pytest.raises(ModelError, match="no int8 arithmetic for models that are not Llama-shaped"):
@@ -163,17 +173,22 @@ def test_a_precision_that_is_not_there_is_refused(tmp_path: Path) -> None:
         {"attention_bias": True},
         {"mlp_bias": True},
         {"rope_parameters": {"rope_type": "llama3", "factor": 8.0}},
-        {"rope_scaling": {"type": "linear", "factor": 2.0}},
+        {"rope_parameters": None, "rope_scaling": {"type": "linear", "factor": 2.0}},
     ],
 )
 def test_what_our_engine_does_not_do_is_left_to_transformers(changes: dict[str, Any]) -> None:
-    config = json.loads((EMBEDDED / "forward" / "config.json").read_text())
-    assert LlamaShape.of(config) is not None
-    assert LlamaShape.of(config | changes) is None
+    assert LlamaShape.of(CONFIG) is not None
+    assert LlamaShape.of(CONFIG | changes) is None
 
 
-def test_floating_point_weights_load_as_the_int8_ones_do(tmp_path: Path) -> None:
-    model = load_model(EMBEDDED / "forward", CPU)
+def test_floating_point_weights_load_as_the_int8_ones_do(tmp_path: Path, small_pair: Path) -> None:
+    tensors = load_file(small_pair / "forward" / "model.safetensors")
+    for name in [name for name, tensor in tensors.items() if tensor.ndim == 2]:
+        tensors[name], tensors[f"{name}.scale"] = quantise(tensors[name])
+    (tmp_path / "int8").mkdir()
+    shutil.copy(small_pair / "forward" / "config.json", tmp_path / "int8")
+    save_file(tensors, tmp_path / "int8" / "model.safetensors")
+    model = load_model(tmp_path / "int8", CPU)
     model.save_pretrained(tmp_path / "float")
     again = load_model(tmp_path / "float", CPU)
     ids = torch.tensor([[0, 5, 6, 7]])
@@ -181,19 +196,21 @@ def test_floating_point_weights_load_as_the_int8_ones_do(tmp_path: Path) -> None
         assert torch.equal(model(ids).logits, again(ids).logits)
 
 
-def test_a_hub_id_loads_from_the_hubs_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hub_id_loads_from_the_hubs_cache(
+    tmp_path: Path, own_directories: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The hub client's own layout on disk, read offline: the same code that downloads."""
     from huggingface_hub import constants
 
-    for part in ("forward", "backward"):
-        home = tmp_path / f"models--someone--{part}"
+    for directory in own_directories:
+        home = tmp_path / f"models--someone--{directory.name}"
         (home / "refs").mkdir(parents=True)
         (home / "refs" / "main").write_text("0" * 40)
         (home / "snapshots").mkdir()
-        own_directory(home / "snapshots", part).rename(home / "snapshots" / ("0" * 40))
+        directory.rename(home / "snapshots" / ("0" * 40))
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    assert load_pair("someone/forward", "someone/backward", device="cpu").window == 511
+    assert load_pair("someone/forward", "someone/backward", device="cpu").window == 255
 
 
 def test_a_name_that_is_nowhere_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,60 +227,64 @@ def test_a_name_that_is_nowhere_says_so(monkeypatch: pytest.MonkeyPatch) -> None
         load_pair("not-here", device="cpu")
 
 
-def test_models_given_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
-    forward, backward = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
+def test_models_given_the_wrong_way_round_are_refused(own_directories: tuple[Path, Path]) -> None:
+    forward, backward = own_directories
     with pytest.raises(ModelError, match="given as forward does not read that way"):
         load_pair(backward, forward, device="cpu")
     with pytest.raises(ModelError, match="given as backward does not read that way"):
         load_pair(forward, forward, device="cpu")
 
 
-def test_models_that_do_not_say_which_way_they_read_are_put_to_the_test(tmp_path: Path) -> None:
-    forward, backward = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
+def test_models_that_do_not_say_which_way_they_read_are_put_to_the_test(own_directories: tuple[Path, Path]) -> None:
+    forward, backward = own_directories
     for home in (forward, backward):
         declare(home, None)
-    assert load_pair(forward, backward, device="cpu").window == 511
+    assert load_pair(forward, backward, device="cpu").window == 255
     with pytest.raises(ModelError, match="given as forward does not read that way: its loss on an English paragraph"):
         load_pair(backward, forward, device="cpu")
 
 
-def test_what_a_model_says_of_itself_counts_whatever_it_makes_of_english(tmp_path: Path) -> None:
-    forward, backward = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
+def test_what_a_model_says_of_itself_counts_whatever_it_makes_of_english(own_directories: tuple[Path, Path]) -> None:
+    forward, backward = own_directories
     declare(forward, "backward")
     declare(backward, "forward")
-    assert load_pair(backward, forward, device="cpu").window == 511
+    assert load_pair(backward, forward, device="cpu").window == 255
 
 
-def test_two_tokenizers_are_refused(tmp_path: Path) -> None:
-    forward, backward = own_directory(tmp_path, "forward"), own_directory(tmp_path, "backward")
-    (backward / "tokenizer.json").unlink()
+def test_two_tokenizers_are_refused(own_directories: tuple[Path, Path]) -> None:
+    forward, backward = own_directories
     Tokenizer(WordLevel({"<unk>": 0, "a": 1}, unk_token="<unk>")).save(str(backward / "tokenizer.json"))
-    with pytest.raises(ModelError, match=r"do not share a tokenizer \(vocabularies of 16384 and 2 entries\)"):
+    with pytest.raises(ModelError, match=r"do not share a tokenizer \(vocabularies of 400 and 2 entries\)"):
         load_pair(forward, backward, device="cpu")
 
 
-def test_pickled_weights_are_refused_unread(tmp_path: Path) -> None:
-    forward = own_directory(tmp_path, "forward")
+def test_pickled_weights_are_refused_unread(own_directories: tuple[Path, Path]) -> None:
+    forward, _ = own_directories
     (forward / "model.safetensors").unlink()
     (forward / "pytorch_model.bin").write_bytes(b"cos\nsystem\n(S'false'\ntR.")
     with pytest.raises(ModelError, match="pickled"):
         load_pair(forward, forward, device="cpu")
 
 
-def test_code_that_comes_with_a_model_is_refused(tmp_path: Path) -> None:
-    forward = own_directory(tmp_path, "forward")
+def test_code_that_comes_with_a_model_is_refused(own_directories: tuple[Path, Path]) -> None:
+    forward, _ = own_directories
     config = json.loads((forward / "config.json").read_text())
-    replace(forward / "config.json", json.dumps(config | {"auto_map": {"AutoModelForCausalLM": "code.Model"}}))
+    config["auto_map"] = {"AutoModelForCausalLM": "code.Model"}
+    (forward / "config.json").write_text(json.dumps(config))
     (forward / "code.py").write_text("raise SystemExit('this must never run')")
     with pytest.raises(ModelError, match="run its own code"):
         load_pair(forward, forward, device="cpu")
 
 
-def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
+def test_a_changed_file_is_noticed(tmp_path: Path, small_pair: Path) -> None:
     home = tmp_path / "pair"
-    shutil.copytree(EMBEDDED, home)
+    shutil.copytree(small_pair, home)
+    names = ("tokenizer.json", "forward/model.safetensors", "backward/model.safetensors")
+    sums = [f"{hashlib.sha256((home / name).read_bytes()).hexdigest()}  {name}\n" for name in names]
+    (home / "SHA256SUMS").write_text("".join(sums))
+    assert load_pair(home, device="cpu").window == 255
     with (home / "backward" / "model.safetensors").open("r+b") as file:
-        file.seek(1_000_000)
+        file.seek(-100, os.SEEK_END)
         file.write(b"\x00\x01\x02\x03")
     with pytest.raises(ModelError, match="SHA-256 differs"):
         load_pair(home, device="cpu")
@@ -287,7 +308,7 @@ def test_a_changed_file_is_noticed(tmp_path: Path) -> None:
 )
 def test_a_damaged_directory_is_refused_in_one_sentence(tmp_path: Path, name: str, content: str, message: str) -> None:
     directory = small_llama(tmp_path / "model")
-    replace(directory / name, content)
+    (directory / name).write_text(content)
     with pytest.raises(ModelError, match=message):
         load_pair(directory, directory, device="cpu")
 
@@ -394,8 +415,10 @@ def test_the_documented_command_lists_a_pair_directory(tmp_path: Path) -> None:
 
 def test_line_breaks_and_marks_are_known_to_the_tokenizer(pair: Pair) -> None:
     tokens: Tokens = pair.tokens
-    assert {tokens.decode([index]) for index in tokens.containing("\n\r")} == {"\n", "\r"}
-    assert tokens.special == {0}
+    breaking = {index for index in range(tokens.vocabulary) if set("\n\r") & set(tokens.decode([index]))}
+    assert tokens.containing("\n\r") == breaking
+    assert {"\n", "\r"} <= {tokens.decode([index]) for index in breaking}
+    assert {pair.forward.start, pair.backward.start} <= tokens.special
     assert tokens.decode(tokens.encode("Grüße, 世界 🙂!")) == "Grüße, 世界 🙂!"
 
 

@@ -11,6 +11,7 @@ import hypothesis
 import pytest
 
 from refdec import Pair
+from refdec.lm.pair import EMBEDDED
 from tests.conftest import OUTSIDE
 
 
@@ -46,7 +47,7 @@ def test_starting_a_process_in_a_fixture_is_marked(process: None, request: pytes
 
 
 def test_loading_the_embedded_pair_is_marked(int8_pair: Pair, request: pytest.FixtureRequest) -> None:
-    assert int8_pair.name.startswith("pair-v0")
+    assert int8_pair.name.startswith(f"{EMBEDDED.name}:")
     assert marks(request) == {"weights"}
 
 

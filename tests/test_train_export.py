@@ -106,24 +106,22 @@ def test_an_exported_pair_is_loaded_and_reads_as_the_trained_models_do(
         assert abs(loss(pair.reading(direction), direction.arrange(ids)) - expected) < 0.02
 
 
-def test_an_exported_directory_looks_like_the_embedded_pair(exported: Path) -> None:
+def test_an_exported_directory_holds_a_pair_its_checksums_and_its_card(exported: Path) -> None:
     assert (exported / "README.md").read_text(encoding="utf-8") == CARD
     verify_checksums(exported)
     names = {line.partition("  ")[2] for line in (exported / "SHA256SUMS").read_text().splitlines()}
-    listed = {line.partition("  ")[2] for line in (EMBEDDED / "SHA256SUMS").read_text().splitlines()}
-    own = {f"{direction.value}/tokenizer{end}.json" for direction in Direction for end in ("", "_config")}
-    assert names == listed | (set() if exported.name == "int8" else own)
+    each = {"config.json", "model.safetensors"}
+    if exported.name == "bfloat16":
+        each |= {"tokenizer.json", "tokenizer_config.json"}
+    assert names == {"tokenizer.json"} | {f"{direction.value}/{name}" for direction in Direction for name in each}
     assert names | {"README.md", "SHA256SUMS"} == {
         path.relative_to(exported).as_posix() for path in exported.rglob("*") if path.is_file()
     }
     assert [path.name for path in exported.parent.iterdir() if path.name.startswith(".")] == []
     assert len({path.stat().st_mode for path in exported.rglob("*") if path.is_file()}) == 1
     for direction in Direction:
-        found, known = (
-            json.loads((home / direction.value / "config.json").read_text()) for home in (exported, EMBEDDED)
-        )
-        assert list(found) == list(known)
-        assert found["direction"] == direction.value
+        config = json.loads((exported / direction.value / "config.json").read_text())
+        assert config == SHAPE.config() | {"direction": direction.value}
 
 
 def test_files_are_as_large_as_the_shape_says(exported: Path) -> None:
@@ -131,15 +129,17 @@ def test_files_are_as_large_as_the_shape_says(exported: Path) -> None:
     assert sum(tensor.nbytes for tensor in stored.values()) == SHAPE.bytes_on_disk(exported.name == "int8")
 
 
-def test_int8_is_stored_as_the_embedded_pair_stores_it(tmp_path: Path) -> None:
-    models = {direction: load_initial(EMBEDDED / direction.value)[1] for direction in Direction}
-    shape, _ = load_initial(EMBEDDED / "forward")
-    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    export_models(tmp_path / "again", models, shape, tokenizer, CARD, int8=True)
+def test_int8_that_is_loaded_and_exported_again_stays_as_it_is(
+    tmp_path: Path, models: dict[Direction, Weights], tokenizer: Tokenizer
+) -> None:
+    once, again = tmp_path / "once", tmp_path / "again"
+    export_models(once, models, SHAPE, tokenizer, CARD, int8=True)
+    read = {direction: load_initial(once / direction.value)[1] for direction in Direction}
+    export_models(again, read, SHAPE, tokenizer, CARD, int8=True)
     for direction in Direction:
         part = f"{direction.value}/model.safetensors"
-        with safe_open(str(tmp_path / "again" / part), "pt") as new, safe_open(str(EMBEDDED / part), "pt") as old:
-            assert new.metadata()["quantization"] == old.metadata()["quantization"]
+        with safe_open(str(again / part), "pt") as new, safe_open(str(once / part), "pt") as old:
+            assert new.metadata() == old.metadata() == export.INT8_NOTE
             assert set(new.keys()) == set(old.keys())
             for name in old.keys():  # noqa: SIM118
                 found, expected = new.get_tensor(name), old.get_tensor(name)
@@ -147,10 +147,7 @@ def test_int8_is_stored_as_the_embedded_pair_stores_it(tmp_path: Path) -> None:
                 assert torch.equal(found, expected) or (
                     name.endswith(".scale") and torch.allclose(found, expected, rtol=1e-6, atol=0)
                 )
-        assert json.loads((tmp_path / "again" / direction.value / "config.json").read_text()) == json.loads(
-            (EMBEDDED / direction.value / "config.json").read_text()
-        )
-    assert (tmp_path / "again" / "tokenizer.json").read_bytes() == (EMBEDDED / "tokenizer.json").read_bytes()
+    assert (again / "tokenizer.json").read_bytes() == (once / "tokenizer.json").read_bytes()
 
 
 @pytest.mark.parametrize("direction", Direction)
@@ -216,12 +213,13 @@ def test_a_model_of_transformers_is_a_beginning(tmp_path: Path, changes: dict[st
 
 
 def test_the_embedded_pair_is_a_beginning() -> None:
-    shape, weights = load_initial(EMBEDDED / "forward")
+    shape, weights = load_initial(EMBEDDED)
     model = Llama(shape)
     model.load_state_dict(weights)
-    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    row = torch.tensor([[0, *tokenizer.encode(PROBE).ids]])
-    assert float(model.losses(row[:, :-1], row[:, 1:]).mean()) < 3.5
+    ids = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json")).encode(PROBE).ids
+    for direction, start in zip(Direction, (shape.start, shape.backward_start), strict=True):
+        row = torch.tensor([[start, *direction.arrange(ids)]])
+        assert float(model.losses(row[:, :-1], row[:, 1:]).mean()) < 3.5
 
 
 def test_what_cannot_be_trained_on_is_refused(tmp_path: Path) -> None:
@@ -269,7 +267,7 @@ def test_a_tokenizer_that_the_models_do_not_know_is_not_exported(
     tmp_path: Path, models: dict[Direction, Weights]
 ) -> None:
     other = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    with pytest.raises(ModelError, match="tokenizer has 16384 entries and the models have 400"):
+    with pytest.raises(ModelError, match=f"tokenizer has {other.get_vocab_size()} entries and the models have 400"):
         export_models(tmp_path / "pair", models, SHAPE, other, CARD, int8=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 import os
 import shutil
@@ -34,7 +35,6 @@ SHAPES = {
     "own output matrix": dataclasses.replace(SMALL, tied=False),
     "other constants": dataclasses.replace(SMALL, theta=100.0, epsilon=1e-3),
 }
-PAIR_V0 = Shape(layers=12, width=512, heads=8, inner=1408, vocabulary=16_384, positions=512)
 
 
 def randomise(model: Llama, seed: int = 0) -> Llama:
@@ -156,10 +156,12 @@ def test_a_shape_says_how_many_parameters_there_are(shape: Shape) -> None:
 
 
 def test_the_shape_of_the_embedded_pair_is_known() -> None:
-    assert PAIR_V0.parameters == 46_936_576
-    weights = (EMBEDDED / "forward" / "model.safetensors").stat().st_size
-    assert 0 < weights - PAIR_V0.bytes_on_disk(int8=True) < 50_000
-    assert PAIR_V0.bytes_on_disk(int8=False) == 2 * PAIR_V0.parameters
+    shape = Shape.of(json.loads((EMBEDDED / "config.json").read_text()))
+    assert shape is not None
+    assert shape.parameters == 49_152 * 576 + 30 * (2 * 576 * (576 + 192) + 3 * 576 * 1536 + 2 * 576) + 576
+    assert (shape.start, shape.backward_start) == (0, 3)
+    assert shape.bytes_on_disk(int8=False) == 2 * shape.parameters
+    assert 0 < shape.bytes_on_disk(int8=True) - shape.parameters < 0.01 * shape.parameters  # a scale per row
 
 
 @pytest.mark.parametrize("name", ["two layers", "shared keys", "heads of their own size", "own output matrix"])

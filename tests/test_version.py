@@ -152,7 +152,7 @@ def test_a_development_version_is_older_than_its_release() -> None:
 
 
 def test_results_of_two_commits_go_together_and_of_two_releases_do_not() -> None:
-    work = "|task:paraphrase|pair:pair-v0:eefa2b7e|torch:2.9.0+cpu|device:cpu"
+    work = "|task:paraphrase|pair:some-pair:eefa2b7e|torch:2.9.0+cpu|device:cpu"
     one, other = f"refdec:0.1.0.dev0+g1d28291{work}", f"refdec:0.1.0.dev0+g7e11831.dirty{work}"
     assert comparable(one) == comparable(other) == f"refdec:0.1.0.dev0{work}"
     assert comparable(f"refdec:0.1.0{work}") not in (comparable(one), comparable(f"refdec:0.2.0{work}"))
@@ -179,3 +179,17 @@ def test_a_batch_is_continued_by_another_commit_and_not_by_another_release() -> 
     assert len(manifest.signatures) == 2  # both are noted
     with pytest.raises(InputError, match=r'refdec was "0\.1\.0\.dev0" and is "0\.1\.0"'):
         manifest.made_by(f"refdec:0.1.0{work}")
+
+
+def test_rows_of_a_pair_that_came_with_earlier_versions_are_refused_with_a_word_on_it() -> None:
+    work = "refdec:0.1.0|task:paraphrase|pair:{}|device:cpu"
+    manifest = Manifest({"contexts": 24}, {})
+    assert manifest.made_by(work.format("pair-v0:eefa2b7e"))
+    word = r"\. pair-v0 came with earlier versions of refdec, and this one has another pair\. "
+    with pytest.raises(InputError, match=rf'pair was "pair-v0:eefa2b7e" and is "pair-v1:826482d6"{word}Go on'):
+        manifest.made_by(work.format("pair-v1:826482d6"))
+    with pytest.raises(InputError, match=rf"contexts was 24 and is 20{word}Give"):
+        manifest.check(Manifest({"contexts": 20}, {}), Path("out.jsonl"))
+    other = Manifest({}, {}, [work.format("other:1")])
+    with pytest.raises(InputError, match=r'pair was "other:1" and is "other:2"\. Go on'):
+        other.made_by(work.format("other:2"))

@@ -47,6 +47,12 @@ def _of_checkout(root: Path) -> str:
     return f"{RELEASE}.dev0+g{commit}{'.dirty' if described.endswith('-dirty') else ''}"
 
 
+def note_on(pair: str) -> str:
+    """A sentence for users on a pair of models that came with earlier versions; empty for any other pair."""
+    name = pair.partition(":")[0]
+    return f" {name} came with earlier versions of refdec, and this one has another pair." if name == "pair-v0" else ""
+
+
 def comparable(signature: str) -> str:
     """A signature without the commit of a development version, so that a run goes on after a change to the code."""
     return re.sub(r"^(refdec:[^|+]*)\+[^|]*", r"\1", signature)

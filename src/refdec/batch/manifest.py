@@ -13,7 +13,7 @@ from typing import Any
 from refdec.errors import InputError
 from refdec.files.growing import SECONDS
 from refdec.files.whole import write_whole
-from refdec.version import comparable
+from refdec.version import comparable, note_on
 
 FORMAT = "refdec-batch"
 VERSION = 1
@@ -40,8 +40,8 @@ class Manifest:
         if differences:
             more = f", and {len(differences) - FEW} more" if len(differences) > FEW else ""
             raise InputError(
-                f"{path} holds rows of another run: {', '.join(differences[:FEW])}{more}. Give the same options as "
-                "then, name another output, or begin anew with --no-resume."
+                f"{path} holds rows of another run: {', '.join(differences[:FEW])}{more}.{self._note} Give the same "
+                "options as then, name another output, or begin anew with --no-resume."
             )
 
     def made_by(self, signature: str) -> bool:
@@ -52,11 +52,16 @@ class Manifest:
         differences = _differences(_comparable(first), _comparable(signature))
         if differences:
             raise InputError(
-                f"The rows that are done were made differently: {', '.join(differences[:FEW])}. Go on with the "
-                "same models on the same kind of machine, or begin anew with --no-resume."
+                f"The rows that are done were made differently: {', '.join(differences[:FEW])}.{self._note} Go on "
+                "with the same models on the same kind of machine, or begin anew with --no-resume."
             )
         self.signatures.append(signature)
         return True
+
+    @property
+    def _note(self) -> str:
+        """What to say of the models that made the rows, if they came with earlier versions."""
+        return note_on(_comparable(self.signatures[0]).get("pair", "")) if self.signatures else ""
 
     def count(self, row: int, failed: bool) -> bool:
         """Note that a row is done, and return whether it was not before."""

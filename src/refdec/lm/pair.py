@@ -27,7 +27,7 @@ from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 
-EMBEDDED = Path(__file__).resolve().parent.parent / "pretrained" / "pair-v0"
+EMBEDDED = Path(__file__).resolve().parent.parent / "pretrained" / "pair-v1"
 
 PROBE = (
     "The library on the corner opens at nine in the morning, but most people come after lunch. They sit by the "

@@ -15,6 +15,7 @@ from typing import Any
 from refdec.errors import InputError, SettingsError
 from refdec.files.whole import write_whole
 from refdec.settings import FingerprintSettings, Settings
+from refdec.version import note_on
 
 FORMAT = "refdec-fingerprint"
 VERSION = 1
@@ -148,7 +149,8 @@ class Fingerprint:
         """Refuse to be used with other models, another text or other settings."""
         if pair != self.pair:
             raise InputError(
-                f"This fingerprint was made with the models {self.pair}, not with {pair}. Make it again with {pair}."
+                f"This fingerprint was made with the models {self.pair}, not with {pair}.{note_on(self.pair)} "
+                f"Make it again with {pair}."
             )
         if text is not None and text != self.text:
             raise InputError(f"This fingerprint describes another text: {_short(self.text)!r}, not {_short(text)!r}.")

@@ -1,7 +1,7 @@
 """Trained models as files that `load_pair` and, in bfloat16, plain `transformers` load; and such files as a beginning.
 
-The layout of a pair is that of the embedded one. A directory is replaced in one step. Knows weights by name and files;
-the card is handed in as text.
+A pair is two directories beside a tokenizer, or one model that reads both ways. A directory is replaced in one step.
+Knows weights by name and files; the card is handed in as text.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def export_models(
     Each model of a pair has its own directory; one alone is in the folder itself, beside its tokenizer: a partner, or
     one that reads both ways, which is listed under either direction and whose shape has a backward start. In bfloat16
     each directory of a pair has a copy of the tokenizer, so that `transformers` loads it. int8 files hold one byte per
-    weight and one scale per row, as the embedded pair does, and only refdec reads them.
+    weight and one scale per row, and only refdec reads them.
     """
     check_exportable(folder)
     for direction, weights in models.items():

@@ -1,7 +1,7 @@
 """The tokenizer of a new pair: byte-level BPE, so that every text can be encoded and decoded.
 
-Like that of the embedded pair: NFC, digits one by one, id 0 is `<|endoftext|>`. `QuickEncoder` is a faster way to the
-same ids. Knows nothing of models.
+Text is in NFC, digits are entries of their own, id 0 is `<|endoftext|>`. `QuickEncoder` is a faster way to the same
+ids. Knows nothing of models.
 """
 
 from __future__ import annotations

@@ -86,7 +86,10 @@ def _assessed(rows: Sequence[OutputRow]) -> Assessment:
     pair = signature_of(rows[0]).get("pair", "")
     fitted = calibration(pair)
     if fitted is None:
-        raise InputError(f"The pair {pair or 'of these outputs'} was not calibrated, so it has no confidence.")
+        raise InputError(
+            f"The pair {pair or 'of these outputs'} was not calibrated, so it has no confidence. Fit it to "
+            "outputs on dev with benchmarks.confidence, see docs/evaluation.md."
+        )
     return assess(candidates.kept, np.array([fitted.confidence(row) for row in candidates.features]), YIELDS)
 
 
