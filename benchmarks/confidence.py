@@ -1,8 +1,11 @@
 """Fitting the confidence of paraphrases to a judge, and how well it then tells good results from bad ones.
 
-    python -m benchmarks.confidence dev-*.jsonl.gz --to src/refdec/pretrained/confidence.json
+    python -m benchmarks.faithfulness.candidates outputs/bed.jsonl
+    python -m benchmarks.confidence outputs/bed.jsonl --even --to src/refdec/pretrained/confidence.json
+    python -m benchmarks.confidence dev-*.jsonl.gz --judge similarity --to other.json
 
-Files of outputs in, coefficients out: ridge logistic regression by Newton's method. Its quality is assessed by
+Files of outputs in, coefficients out: ridge logistic regression by Newton's method. The judge `made` knows the pairs of
+benchmarks/faithfulness, which were made good or broken; the others judge any outputs. Quality is assessed by
 cross-validation over sources: all candidates of a source, with whatever settings, are judged by coefficients that were
 fitted without them.
 """
@@ -20,6 +23,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.faithfulness.candidates import texts_by_source
 from refdec.errors import InputError, RefdecError
 from refdec.evaluate.experiments.outputs import OutputRow, read_outputs
 from refdec.evaluate.judging.confidence import (
@@ -52,7 +56,14 @@ def consistency(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
     return np.where(same, meaning_kept(tuple(sources), tuple(texts)), 0.0)
 
 
+def as_made(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
+    """1 for a rewording that was written to say the same, 0 for one that was broken."""
+    made = texts_by_source()
+    return np.array([float(made[source][text]) for source, text in zip(sources, texts, strict=True)])
+
+
 JUDGES = {
+    "made": Judge("pairs of benchmarks/faithfulness as they were made", as_made, 0.5),
     "similarity": SIMILARITY,
     "consistency": Judge("consistency of the stand-in with the source", consistency, QUORA.similarity),
 }
@@ -72,10 +83,11 @@ class Fitted:
         return _logistic(self.intercept + seen @ self.coefficients)
 
 
-def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -> Fitted:
+def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None, even: bool = False) -> Fitted:
     """The coefficients that make the judge's verdicts most likely, from the chosen candidates, by default all.
 
-    The candidate at place k counts 1/k: what ranks high is what people see, and it must be right about that.
+    The candidate at place k counts 1/k: what ranks high is what people see, and it must be right about that. With
+    `even`, all good candidates together count as much as all bad ones, however many there are of each.
     """
     chosen = np.ones(len(candidates.kept), dtype=bool) if chosen is None else chosen
     given, kept, weights = (
@@ -89,6 +101,8 @@ def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -
             f"The judge finds the meaning kept in {how_many} of {len(kept)} candidates, so there is nothing to tell "
             "apart. Give more outputs, or another threshold."
         )
+    if even:
+        weights /= np.where(kept > 0, weights @ kept, weights @ (1 - kept)) / len(kept)
     mean, spread = given.mean(0), given.std(0)
     spread = np.where(spread > FLAT, spread, np.inf)  # a feature that never changes gets no coefficient
     design = np.column_stack([np.ones(len(given)), (given - mean) / spread])
@@ -103,19 +117,19 @@ def folds(candidates: JudgedCandidates, rows: Sequence[OutputRow]) -> NDArray[np
     return np.asarray(by_row[candidates.row])
 
 
-def cross_validated(candidates: JudgedCandidates, fold: NDArray[np.int64]) -> Numbers:
+def cross_validated(candidates: JudgedCandidates, fold: NDArray[np.int64], even: bool = False) -> Numbers:
     """The confidence of each candidate, by coefficients fitted to the sources of other folds."""
     confidences = np.empty(len(candidates.kept))
     for number in np.unique(fold):
         here = fold == number
         if here.all():
             raise InputError("Cross-validation needs more sources. Give larger files of outputs.")
-        confidences[here] = fit(candidates, ~here).confidences(candidates.features[here])
+        confidences[here] = fit(candidates, ~here, even).confidences(candidates.features[here])
     return confidences
 
 
 def calibrate(
-    files: Mapping[str, Sequence[OutputRow]], judge: Judge, most: int | None = None
+    files: Mapping[str, Sequence[OutputRow]], judge: Judge, most: int | None = None, even: bool = False
 ) -> tuple[str, dict[str, Any], dict[str, Assessment]]:
     """The pair that made the files of outputs, its calibration as it is stored, and how good that is.
 
@@ -124,8 +138,8 @@ def calibrate(
     pair = _pair(files)
     rows = [row for file in files.values() for row in file]
     candidates = gather(rows, judge, most)
-    fitted = fit(candidates)
-    confidences = cross_validated(candidates, folds(candidates, rows))
+    fitted = fit(candidates, even=even)
+    confidences = cross_validated(candidates, folds(candidates, rows), even)
     best = candidates.place == 1
     file = np.repeat(np.arange(len(files)), [len(rows) for rows in files.values()])[candidates.row]
     chosen = {"all": best} | {name: best & (file == number) for number, name in enumerate(files)}
@@ -208,16 +222,18 @@ def _logistic(values: Numbers) -> Numbers:
 )
 @click.option("--threshold", type=float, help="what is enough for the judge [default: the judge's own]")
 @click.option("--most", type=click.IntRange(1), help="judge only so many best-ranked candidates of each source")
-def main(files: tuple[Path, ...], to: Path, name: str, threshold: float | None, most: int | None) -> None:
+@click.option("--even", is_flag=True, help="all good candidates count as much as all bad ones")
+def main(files: tuple[Path, ...], to: Path, name: str, threshold: float | None, most: int | None, even: bool) -> None:
     """Fit the confidence to files of outputs, write it, and say how good it is."""
     try:
         check_writable(to)
-        check_similarity()
+        if name != "made":
+            check_similarity()
         outputs = {path.name.partition(".")[0]: list(read_outputs(path).values()) for path in files}
         if len(outputs) < len(files):
             raise InputError("Two files of outputs have the same name. Rename one.")
         judge = JUDGES[name] if threshold is None else replace(JUDGES[name], threshold=threshold)
-        pair, content, assessments = calibrate(outputs, judge, most)
+        pair, content, assessments = calibrate(outputs, judge, most, even)
         store(to, pair, content)
     except RefdecError as error:
         raise click.ClickException(str(error)) from None

@@ -20,82 +20,74 @@ from hypothesis import strategies as st
 from refdec import Pair, Paraphrase, ParaphraseResult, ParaphraseSettings, Reflector
 from refdec.errors import InputError
 from refdec.evaluate.judging.confidence import Judge, JudgedCandidates, assess, auc, gather, precision_at
+from refdec.ledger.comparison import compare
+from refdec.results import Flow
 from refdec.tasks.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features, with_confidence
 from tests.conftest import TINY, lend_calibration
 
 CALIBRATED = list(json.loads(CALIBRATIONS.read_text()))
 SOURCE = "How do I learn to cook rice?"
 SETTINGS = ParaphraseSettings(contexts=100, kept_contexts=5, loss=5.0)
-EVEN = Calibration(0.0, (1.0, 0, 0, 0, 0, 0), ((-2.0, 2.0),) + ((0.0, 1.0),) * 5)
+COUNT = len(FEATURES)
+EVEN = Calibration(0.0, (1.0,) + (0.0,) * (COUNT - 1), ((-2.0, 2.0),) + ((0.0, 1.0),) * (COUNT - 1))
 number = st.floats(-1e300, 1e300)
 
 
 def candidate(text: str, fit: float = 0.0, novelty: float = 50.0, **others: Any) -> Paraphrase:
-    fields: dict[str, Any] = {"prior": 0.0, "lost": (), "copy": False, "side": "right", "fits": ()} | others
+    fields: dict[str, Any] = {"prior": 0.0, "lost": (), "copy": False, "side": "right", "fits": ()}
+    fields |= {"flow": Flow(0.0, 0.0)} | others
     relative = fit + fields["prior"] - SETTINGS.loss * bool(fields["lost"])
     return Paraphrase(text=text, score=relative - 100, relative=relative, novelty=novelty, **fields)
 
 
-def only(*ranked: Paraphrase) -> dict[str, float]:
-    """The features of the last candidate by their names."""
-    return dict(zip(FEATURES, features(SOURCE, ranked, SETTINGS)[-1], strict=True))
+def values_of(item: Paraphrase) -> dict[str, float]:
+    """The features of a candidate by their names."""
+    return dict(zip(FEATURES, features(SOURCE, item, SETTINGS.loss), strict=True))
 
 
 def test_features_are_what_their_names_say() -> None:
-    found = only(candidate("How do you cook rice?", fit=-2.0))
-    assert found == {
+    item = candidate("How do you cook rice?", fit=-2.0, cost=3.0, flow=Flow(3.5, -0.5))
+    assert values_of(item) == {
+        "small": 1.0,
+        "large": math.log(3),
+        "worst": -0.5,
+        "whole": 0.5,
         "fit": -math.log(2),
         "shared": 4 / 7,
-        "lost": 0.0,
         "words": math.log(7),
-        "choice": math.log(20),
-        "behind": 0.0,
     }
 
 
+def test_a_candidate_without_a_cost_is_priced_by_the_ledger() -> None:
+    text = "How do I learn not to cook rice?"
+    assert values_of(candidate(text)) == values_of(candidate(text, cost=compare(SOURCE, text).cost))
+
+
 def test_the_fit_counts_without_the_prior_and_the_penalty() -> None:
-    plain = only(candidate("How?", fit=-3.0))["fit"]
-    other = only(candidate("How?", fit=-3.0, prior=-7.5, lost=("Rice",)))
-    assert other["fit"] == pytest.approx(plain)
-    assert other["lost"] == 1.0
-
-
-def test_behind_are_only_those_with_as_much_novelty_before() -> None:
-    before = [
-        candidate("a", novelty=60),
-        candidate("b", novelty=20),
-        candidate("c", novelty=0, copy=True),
-        candidate("d", novelty=40),
-    ]
-    assert only(*before, candidate("e", novelty=40))["behind"] == math.log1p(2)
-    assert only(*before, candidate("e", novelty=70))["behind"] == 0
+    plain = values_of(candidate("How?", fit=-3.0))["fit"]
+    assert values_of(candidate("How?", fit=-3.0, prior=-7.5, lost=("Rice",)))["fit"] == pytest.approx(plain)
 
 
 def test_confidence_is_the_logistic_function_of_the_features() -> None:
-    assert EVEN.confidence((0.0,) * 6) == 0.5
-    assert EVEN.confidence((math.log(3),) + (0.0,) * 5) == pytest.approx(0.75)
-    assert EVEN.confidence((-math.log(3),) + (1.0,) * 5) == pytest.approx(0.25)
+    assert EVEN.confidence((0.0,) * COUNT) == 0.5
+    assert EVEN.confidence((math.log(3),) + (0.0,) * (COUNT - 1)) == pytest.approx(0.75)
+    assert EVEN.confidence((-math.log(3),) + (1.0,) * (COUNT - 1)) == pytest.approx(0.25)
 
 
 def test_beyond_what_was_seen_nothing_more_is_claimed() -> None:
-    assert EVEN.confidence((9.0,) + (0.0,) * 5) == EVEN.confidence((2.0,) + (0.0,) * 5)
+    assert EVEN.confidence((9.0,) + (0.0,) * (COUNT - 1)) == EVEN.confidence((2.0,) + (0.0,) * (COUNT - 1))
 
 
-@given(number, st.tuples(*[number] * 6), st.tuples(*[number] * 6))
+@given(number, st.tuples(*[number] * COUNT), st.tuples(*[number] * COUNT))
 def test_confidence_is_a_probability_whatever_comes(
     intercept: float, coefficients: tuple[float, ...], values: tuple[float, ...]
 ) -> None:
-    seen = Calibration(intercept % 1e3, tuple(value % 1e3 for value in coefficients), ((-1e3, 1e3),) * 6)
+    seen = Calibration(intercept % 1e3, tuple(value % 1e3 for value in coefficients), ((-1e3, 1e3),) * COUNT)
     assert 0 <= seen.confidence(values) <= 1
 
 
-def test_no_more_contexts_are_kept_than_there_are() -> None:
-    few = ParaphraseSettings(contexts=3, kept_contexts=6)
-    assert features(SOURCE, [candidate("How?")], few)[0][FEATURES.index("choice")] == 0
-
-
 def test_a_text_without_words_has_features() -> None:
-    assert all(map(math.isfinite, features("🙂 🙂", [candidate("🙂")], SETTINGS)[0]))
+    assert all(map(math.isfinite, features("🙂 🙂", candidate("🙂"), 0.0)))
 
 
 def test_the_embedded_pair_is_calibrated_and_says_on_what(int8_pair: Pair) -> None:
@@ -109,27 +101,36 @@ def test_the_embedded_pair_is_calibrated_and_says_on_what(int8_pair: Pair) -> No
 
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_what_speaks_against_a_candidate_lowers_its_confidence(name: str) -> None:
+    text = "How can I learn to cook rice?"
     worse = [
-        candidate("How do I learn to cook?", fit=-9.0),
-        candidate("How do I learn to cook?", fit=-1.0, lost=("Rice",)),
-        candidate("How?", fit=-1.0),
+        candidate(text, fit=-1.0, cost=1.0),
+        candidate(text, fit=-1.0, cost=6.0),
+        candidate(text, fit=-1.0, cost=0.2, flow=Flow(0.0, -2.0)),
+        candidate(text, fit=-1.0, cost=0.2, flow=Flow(-12.0, 0.0)),
     ]
     alone = [
         with_confidence(name, SOURCE, [item], SETTINGS)[0].confidence
-        for item in (candidate("How do I learn to cook?", fit=-1.0), *worse)
+        for item in (candidate(text, fit=-1.0, cost=0.2), *worse)
     ]
     assert all(other is not None and alone[0] is not None and other < alone[0] for other in alone[1:])
 
 
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_a_copy_is_sure_and_a_pair_without_calibration_has_no_confidence(name: str) -> None:
-    ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How do I cook rice?", fit=-2.0)]
+    ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How can I learn to cook rice?", fit=-1.0)]
     copy, other = with_confidence(name, SOURCE, ranked, SETTINGS)
     assert copy.confidence == 1.0
     assert other.confidence is not None
     assert 0.5 < other.confidence < 1
     assert calibration("other:00000000") is None
     assert with_confidence("other:00000000", SOURCE, ranked, SETTINGS) == ranked
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+@pytest.mark.parametrize("source", ["¿Es difícil aprender un idioma nuevo?", "for (i = 0; i < n; i++) { x[i] += y; }"])
+def test_what_is_not_english_has_no_confidence(name: str, source: str) -> None:
+    (item,) = with_confidence(name, source, [candidate(source + "!")], SETTINGS)
+    assert item.confidence is None
 
 
 def test_paraphrases_have_confidence_and_rewritings_have_none(
@@ -164,7 +165,7 @@ def drawn(truth: Sequence[float], count: int) -> JudgedCandidates:
 
 
 def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
-    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0, -0.3)
+    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0, -0.3, 0.2)
     found = drawn(truth, 20_000)
     fitted = fit(found)
     assert fitted.intercept == pytest.approx(truth[0], abs=0.1)
@@ -173,7 +174,7 @@ def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
 
 
 def test_a_feature_that_never_changes_counts_nothing() -> None:
-    found = drawn((1.0, 1.0, 0, 0, 0, 0, 0), 200)
+    found = drawn((1.0, 1.0, *(0.0,) * (COUNT - 1)), 200)
     found.features[:, 4] = math.log(3)
     fitted = fit(found)
     assert fitted.coefficients[4] == 0
@@ -181,13 +182,20 @@ def test_a_feature_that_never_changes_counts_nothing() -> None:
 
 
 def test_features_that_tell_everything_apart_are_held_back() -> None:
-    found = drawn((0.0, 1.0, 0, 0, 0, 0, 0), 200)
+    found = drawn((0.0, 1.0, *(0.0,) * (COUNT - 1)), 200)
     found.kept[:] = found.features[:, 0] > 0
     assert 1 < fit(found).coefficients[0] < 20
 
 
+def test_good_and_bad_can_count_alike() -> None:
+    """Nothing tells them apart here, so the confidence is the share of the good ones, or a half."""
+    found = drawn((-2.0, *(0.0,) * COUNT), 5_000)
+    assert float(fit(found).confidences(found.features).mean()) == pytest.approx(found.kept.mean(), abs=0.02)
+    assert float(fit(found, even=True).confidences(found.features).mean()) == pytest.approx(0.5, abs=0.02)
+
+
 def test_verdicts_that_all_agree_are_refused() -> None:
-    found = drawn((0.0, 1.0, 0, 0, 0, 0, 0), 50)
+    found = drawn((0.0, 1.0, *(0.0,) * (COUNT - 1)), 50)
     found.kept[:] = True
     with pytest.raises(InputError, match="all of 50 candidates"):
         fit(found)
@@ -278,8 +286,7 @@ def test_what_is_fitted_is_what_the_program_computes() -> None:
 
 
 def test_the_command_writes_what_the_program_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fitting, "check_similarity", lambda: None)
-    monkeypatch.setitem(JUDGES, "similarity", SAYS_GOOD)
+    monkeypatch.setitem(JUDGES, "made", SAYS_GOOD)
     home, file = tmp_path / "confidence.json", tmp_path / "dev.jsonl"
     home.write_text('{"other:1": {}}')
     file.write_text("".join(json.dumps(row) + "\n" for row in outputs(60)))
@@ -288,7 +295,7 @@ def test_the_command_writes_what_the_program_reads(tmp_path: Path, monkeypatch: 
     first = home.read_text()
     written = json.loads(first)
     assert written.keys() == {"other:1", "made-up:1234"}
-    assert Calibration.of(written["made-up:1234"]).confidence((0.0, 1.0, 0.0, 1.0, 3.2, 0.0)) > 0.5
+    assert Calibration.of(written["made-up:1234"]).confidence((0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)) > 0.5
     assert written["made-up:1234"]["fitted_on"][0] == {"signature": SIGNATURE, "sources": 60, "candidates": 240}
     CliRunner().invoke(fitting.main, [str(file), "--to", str(home)])
     assert home.read_text() == first

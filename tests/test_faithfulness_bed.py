@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import pytest
 from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_pairs, edited, good_pairs
-from benchmarks.faithfulness.measure import AnyPair, confidences, figures, groups, unfaithful
+from benchmarks.faithfulness.candidates import judged, texts_by_source
+from benchmarks.faithfulness.measure import AnyPair, figures, groups, unfaithful
 
 from refdec import InputError, ParaphraseSettings, Reflector
-from tests.conftest import lend_calibration
+from refdec.ledger.comparison import Comparison
 
 
 def test_an_edit_applies_exactly_once() -> None:
@@ -49,16 +49,6 @@ def test_the_bed_is_large_and_mixed_evenly() -> None:
     assert sum(words) >= len(words) / 2
 
 
-@dataclass(frozen=True)
-class Said:
-    cost: float
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def faithful(self) -> bool:
-        return self.cost <= 1
-
-
 def test_the_table_counts_found_breaks_and_false_alarms() -> None:
     good = [GoodPair("a", "order", "s", "right"), GoodPair("b", "order", "s", "odd")]
     broken = [
@@ -66,7 +56,7 @@ def test_the_table_counts_found_breaks_and_false_alarms() -> None:
         BrokenPair("a", "word", "s", "sly"),
         BrokenPair("b", "grammar", "s", "sly too"),
     ]
-    found = unfaithful([*good, *broken], lambda _, text: Said(2.0 if text in ("wrong", "odd") else 0.0))
+    found = unfaithful([*good, *broken], lambda _, text: Comparison(2.0 if text in ("wrong", "odd") else 0.0, ()))
     sure: dict[AnyPair, float] = {good[0]: 0.9, good[1]: 0.8, broken[0]: 0.1, broken[1]: 0.95, broken[2]: 0.1}
     table = figures(groups(good, broken), found, sure)
     assert table["word"] == {"pairs": 2, "unfaithful": 50.0, "sure": 50.0}
@@ -76,14 +66,19 @@ def test_the_table_counts_found_breaks_and_false_alarms() -> None:
     assert table["all good"] == {"pairs": 2, "unfaithful": 50.0, "sure": 50.0}
 
 
-def test_each_text_gets_the_confidence_it_would_have_alone(
-    small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lend_calibration(monkeypatch)
-    settings = ParaphraseSettings(contexts=3, context_tokens=6, kept_contexts=2)
-    source = "Anna walked to the house in the morning."
-    pairs = [GoodPair(text, "order", source, text) for text in ("In the morning Anna walked to it.", "Anna was late.")]
-    together = confidences(small_reflector, pairs, settings)
-    assert together.keys() == set(pairs)
-    for pair in pairs:
-        assert confidences(small_reflector, [pair], settings)[pair] == pytest.approx(together[pair], abs=1e-4)
+def test_each_text_has_the_figures_it_would_have_alone(small_reflector: Reflector) -> None:
+    settings = ParaphraseSettings(contexts=3, context_tokens=6, kept_contexts=2, exact=True)
+    source, texts = "Anna walked to the house in the morning.", ["In the morning Anna walked to it.", "Anna was late."]
+    together = {item["text"]: item for item in judged(small_reflector, source, texts, settings)}
+    assert together.keys() == set(texts)
+    for text in texts:
+        (alone,) = judged(small_reflector, source, [text], settings)
+        assert alone["relative"] == pytest.approx(together[text]["relative"], abs=1e-3)
+        assert alone["flow"]["worst"] == pytest.approx(together[text]["flow"]["worst"], abs=2e-3)
+
+
+def test_every_pair_of_the_bed_is_a_candidate_with_its_verdict() -> None:
+    texts = texts_by_source()
+    assert all(texts[pair.source][pair.text] for pair in good_pairs())
+    good = {pair.text for pair in good_pairs()}
+    assert not any(texts[pair.source][pair.text] for pair in broken_pairs() if pair.text not in good)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 import torch
@@ -53,13 +54,13 @@ def test_without_weight_no_text_has_a_prior(untrained: Reflector) -> None:
 def test_a_text_that_lacks_numbers_or_names_of_the_source_loses_once(untrained: Reflector) -> None:
     found = stand(untrained.pair, loss=5.0)
     assert found[SOURCE] == found[FULL] == NEUTRAL
-    assert found[NO_NUMBER] == Standing(0.0, ("300",), 5.0)
+    assert replace(found[NO_NUMBER], flow=NEUTRAL.flow) == Standing(0.0, ("300",), 5.0)
     assert set(found[NOTHING].lost) == {"Ann Lee", "300", "Boston"}
     assert found[NOTHING].offset == -5.0
 
 
 def test_what_is_lost_is_told_also_where_it_costs_nothing(untrained: Reflector) -> None:
-    assert stand(untrained.pair)[NO_NUMBER] == Standing(0.0, ("300",), 0.0)
+    assert replace(stand(untrained.pair)[NO_NUMBER], flow=NEUTRAL.flow) == Standing(0.0, ("300",), 0.0)
 
 
 def test_relative_is_fits_and_prior_less_loss() -> None:

@@ -1,11 +1,11 @@
 """What the ledger and the confidence say of good pairs, and of the same pairs broken on purpose.
 
     python -m benchmarks.faithfulness.measure --show
-    python -m benchmarks.faithfulness.measure --confidence --preset fast
+    python -m benchmarks.faithfulness.measure --half held-out --candidates outputs/bed.jsonl
 
 For each kind of break: the share that the ledger finds. For each kind of rewording: the share of good pairs that it
-calls unfaithful. With --confidence, also the shares that have a confidence above 0.8; a language model then reads
-every text, and each is judged as if it were the only candidate. --show lists what was missed. One JSON line comes last.
+calls unfaithful. With candidates, also the shares that have a confidence above 0.8. --show lists what was missed. One
+JSON line comes last.
 """
 
 from __future__ import annotations
@@ -13,17 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_pairs, good_pairs
-from benchmarks.outputs import changes, load_reflector, model_arguments
-from refdec import ParaphraseSettings, Reflector
+from refdec.evaluate.experiments.outputs import OutputRow, read_outputs
+from refdec.evaluate.judging.confidence import loss_of, ranked_of, signature_of
 from refdec.ledger.comparison import Comparison, compare
-from refdec.reflect.schedule import run
-from refdec.tasks.confidence import check_calibrated, with_confidence
-from refdec.tasks.describe import ensembles_of, prepare
-from refdec.tasks.paraphrase import _rank
+from refdec.tasks.confidence import calibration, features
 
 SURE = 0.8
 HALVES = ("tuning", "held-out")  # every second pair, from the first and from the second
@@ -55,22 +51,15 @@ def unfaithful(pairs: Iterable[AnyPair], compare: Compare) -> dict[AnyPair, Comp
     return {pair: verdict for pair, verdict in verdicts.items() if not verdict.faithful}
 
 
-def confidences(reflector: Reflector, pairs: Sequence[AnyPair], settings: ParaphraseSettings) -> dict[AnyPair, float]:
-    """The confidence of each text as the only candidate of its source, whose contexts are sampled once."""
-    check_calibrated(reflector.pair.name)
-    settings = replace(settings, exact=True)  # texts that fall behind are read to the end too
-    result: dict[AnyPair, float] = {}
-    for source in dict.fromkeys(pair.source for pair in pairs):
-        of_source = {pair.text: pair for pair in pairs if pair.source == source}
-        cleaned, frame, _ = prepare(reflector.pair, source, settings, settings.extra_tokens)
-        known = reflector.fingerprint(source, settings.description())
-        ensembles = ensembles_of(reflector.pair, known)
-        origins = dict.fromkeys(of_source, "both")
-        ranked, _ = run(reflector.pair, _rank(reflector.pair, frame, cleaned, ensembles, origins, settings))
-        for item in ranked:
-            (alone,) = with_confidence(reflector.pair.name, cleaned, [item], settings)
-            result[of_source[item.text]] = alone.confidence or 0.0
-    return result
+def confidences(rows: Iterable[OutputRow], pairs: Iterable[AnyPair]) -> dict[AnyPair, float]:
+    """The confidence of each pair, from its figures in rows of outputs."""
+    known: dict[tuple[str, str], float] = {}
+    for row in rows:
+        fitted = calibration(signature_of(row)["pair"])
+        assert fitted is not None, "the pair of the candidates is not calibrated"
+        for item in ranked_of(row):
+            known[row["source"], item.text] = fitted.confidence(features(row["source"], item, loss_of(row)))
+    return {pair: known[pair.source, pair.text] for pair in pairs if (pair.source, pair.text) in known}
 
 
 def figures(
@@ -107,10 +96,11 @@ def show(good: Sequence[GoodPair], broken: Sequence[BrokenPair], compare: Compar
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--show", action="store_true", help="list the breaks that are missed and the false alarms")
-    parser.add_argument("--confidence", action="store_true", help="measure the confidence too: takes a language model")
+    parser.add_argument(
+        "--candidates", type=Path, help="what benchmarks.faithfulness.candidates wrote: the confidence too"
+    )
     parser.add_argument("--half", choices=HALVES, help="only the pairs that rules were tuned on, or only the others")
     parser.add_argument("--pairs", type=int, help="only so many good pairs, evenly spread, and their breaks")
-    model_arguments(parser)
     arguments = parser.parse_args()
     good = good_pairs()
     if arguments.half:
@@ -119,10 +109,8 @@ def main() -> None:
     chosen = {pair.id for pair in good}
     broken = [pair for pair in broken_pairs() if pair.pair in chosen]
     sure: dict[AnyPair, float] = {}
-    if arguments.confidence:
-        reflector = load_reflector(arguments)
-        settings = reflector.settings(ParaphraseSettings, arguments.preset, changes(arguments))
-        sure = confidences(reflector, [*good, *broken], settings)
+    if arguments.candidates:
+        sure = confidences(read_outputs(arguments.candidates).values(), [*good, *broken])
     table = figures(groups(good, broken), unfaithful([*good, *broken], compare), sure)
     if arguments.show:
         show(good, broken, compare)

@@ -1,15 +1,14 @@
-"""The probability that a candidate keeps the meaning of its source: a logistic function of what ranking knows.
+"""The probability that a candidate says what its source says, in good English: a logistic function of what is known.
 
-The coefficients were fitted to the verdicts of a judge that is independent of the models. In cross-validation the share
-of results that keep the meaning differs from their confidence by 0.01 on average (`pretrained/confidence.json`). They
-belong to one pair of models; results of other pairs have no confidence. Knows nothing of models or judges.
+The coefficients were fitted to pairs of sentences whose verdicts are certain: rewordings written by hand, and the same
+broken on purpose (`benchmarks/faithfulness`). They belong to one pair of models; results of other pairs have no
+confidence, and neither has text that is not English, because the ledger knows no other language.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,6 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from refdec.errors import SettingsError
+from refdec.ledger.comparison import compare
+from refdec.ledger.costs import FAITHFUL
+from refdec.ledger.language import is_english
 from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.text.words import bare_words
@@ -29,15 +31,16 @@ GOOD = 0.5
 FIT_NATS = 2.0
 """Fits count in nats up to about here, and in ratios beyond: from -20 to -40 is no more than from -2 to -6."""
 
-FEATURES = ("fit", "shared", "lost", "words", "choice", "behind")
-"""What speaks for and against a candidate. All of it is known with any settings, also with a prior of 0.
+FEATURES = ("small", "large", "worst", "whole", "fit", "shared", "words")
+"""What speaks for and against a candidate. All of it is known with any settings.
 
+small   what the ledger charges, up to the limit of what it calls faithful
+large   logarithm of one plus what it charges beyond that
+worst   how much less probable the worst five tokens are than those of the source, in nats per token
+whole   how much more probable the whole text is than the source, in nats per word of the source
 fit     how well the contexts of the source fit the candidate, less how well they fit the source
 shared  share of the source's words that the candidate has
-lost    1 where a number or a name of the source is missing
-words   logarithm of the number of words in the source: a long text can lose a word and still say nearly the same
-choice  logarithm of contexts sampled per context kept: the best of many describe the source better
-behind  logarithm of one plus the number of candidates that are at least as novel and rank before it
+words   logarithm of the number of words in the source: a long text has more places to break
 """
 
 
@@ -84,36 +87,30 @@ def check_calibrated(pair: str) -> None:
 def with_confidence(
     pair: str, source: str, ranked: Sequence[Paraphrase], settings: ParaphraseSettings
 ) -> list[Paraphrase]:
-    """All candidates of a source, best first, with their confidence where the pair is calibrated."""
+    """All candidates of a source with their confidence, where the pair is calibrated and the source is English."""
     fitted = calibration(pair)
-    if fitted is None:
+    if fitted is None or not is_english(source):
         return list(ranked)
-    rows = iter(features(source, ranked, settings))
-    return [replace(item, confidence=1.0 if item.copy else fitted.confidence(next(rows))) for item in ranked]
+    return [
+        replace(item, confidence=1.0 if item.copy else fitted.confidence(features(source, item, settings.loss)))
+        for item in ranked
+    ]
 
 
-def features(source: str, ranked: Sequence[Paraphrase], settings: ParaphraseSettings) -> list[tuple[float, ...]]:
-    """The features of all candidates of a source, best first, without its copies, whose confidence is 1."""
+def features(source: str, item: Paraphrase, loss: float) -> tuple[float, ...]:
+    """The features of a candidate; `loss` is the setting that it was ranked with."""
+    assert item.flow is not None
+    cost = compare(source, item.text).cost if item.cost is None else item.cost
     source_words = _words(source)
-    choice = math.log(settings.contexts / min(settings.contexts, settings.kept_contexts))
-    rows: list[tuple[float, ...]] = []
-    novelties: list[float] = []  # of the candidates that rank before, rising
-    for item in ranked:
-        if item.copy:
-            continue
-        place = bisect_left(novelties, item.novelty)
-        rows.append(
-            (
-                _fit(item, settings.loss),
-                len(set(source_words) & set(_words(item.text))) / len(set(source_words)),
-                float(bool(item.lost)),
-                math.log(len(source_words)),
-                choice,
-                math.log1p(len(novelties) - place),
-            )
-        )
-        novelties.insert(place, item.novelty)
-    return rows
+    return (
+        min(cost, FAITHFUL),
+        math.log1p(max(0.0, cost - FAITHFUL)),
+        min(item.flow.worst, 0.0),
+        item.flow.whole / len(source_words),
+        _fit(item, loss),
+        len(set(source_words) & set(_words(item.text))) / len(set(source_words)),
+        math.log(len(source_words)),
+    )
 
 
 def _fit(item: Paraphrase, loss: float) -> float:

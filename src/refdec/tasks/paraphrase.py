@@ -65,7 +65,7 @@ async def paraphrase(
     else:
         candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
-    ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
+    ranked, source_score = await rank(pair, frame, source, ensembles, candidates.origins, settings)
     if settings.ledger:
         ranked = accounted(source, ranked)
     ranked = with_confidence(pair.name, source, ranked, settings)
@@ -104,7 +104,7 @@ def make_result(
     )
 
 
-async def _rank(
+async def rank(
     pair: Pair,
     frame: Frame,
     source: str,

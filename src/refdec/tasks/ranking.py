@@ -35,6 +35,9 @@ WINDOW = 5
 Both = tuple[torch.Tensor, torch.Tensor]
 """Log-probabilities of the tokens of a text, read forwards and read backwards."""
 
+AS_SOURCE = Flow(0.0, 0.0)
+"""How the source itself reads, against the source."""
+
 RACE_FLOPS = {"cuda": 2e13}
 """FLOPs per input below which a GPU reads everything sooner than it starts a second round of passes."""
 
@@ -65,7 +68,7 @@ class Standing:
     prior: float  # its own log-probability against the source's, times its weight; nats
     lost: tuple[str, ...]  # numbers and names of the source that it does not have
     penalty: float  # nats that this costs
-    flow: Flow | None = None  # how it reads by itself, against the source; known where it was read by itself
+    flow: Flow = AS_SOURCE  # how it reads by itself, against the source
 
     @property
     def offset(self) -> float:
@@ -76,16 +79,13 @@ async def standings(
     pair: Pair, texts: Mapping[str, Sequence[int]], settings: ParaphraseSettings
 ) -> dict[str, Standing]:
     """The standing of texts with their ids; the first is the source, whose standing is zero."""
-    flows: list[Flow | None] = [None] * len(texts)
-    if settings.prior or settings.ledger:
-        both = await own_both(pair, list(texts.values()))
-        flows = [flow_of(one, both[0]) for one in both]
+    both = await own_both(pair, list(texts.values()))
+    flows = [flow_of(one, both[0]) for one in both]
     kept = TOLD_APART.on(next(iter(texts)))
     result = {}
     for text, flow in zip(texts, flows, strict=True):
         lost = tuple(dict.fromkeys(kept.lacking(text)))
-        prior = settings.prior * flow.whole if flow else 0.0
-        result[text] = Standing(prior, lost, settings.loss * bool(lost), flow)
+        result[text] = Standing(settings.prior * flow.whole, lost, settings.loss * bool(lost), flow)
     return result
 
 

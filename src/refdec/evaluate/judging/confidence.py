@@ -16,8 +16,7 @@ from refdec.errors import InputError
 from refdec.evaluate.judging.agreement import area_under_curve
 from refdec.metrics.bootstrap import Numbers
 from refdec.metrics.similarity import similarities
-from refdec.results import Paraphrase
-from refdec.settings import ParaphraseSettings
+from refdec.results import Flow, Paraphrase
 from refdec.tasks.confidence import features
 
 MEANING_KEPT = 0.8
@@ -92,10 +91,9 @@ def gather(rows: Sequence[dict[str, Any]], judge: Judge, most: int | None = None
     places: list[int] = []
     origins: list[int] = []
     for number, row in enumerate(rows):
-        ranked = _ranked(row)
-        fresh = [item.text for item in ranked if not item.copy][:most]
-        values += features(row["source"], ranked, settings_of(row))[:most]
-        texts += fresh
+        fresh = [item for item in ranked_of(row) if not item.copy][:most]
+        values += [features(row["source"], item, loss_of(row)) for item in fresh]
+        texts += [item.text for item in fresh]
         places += range(1, len(fresh) + 1)
         origins += [number] * len(fresh)
     if not texts:
@@ -113,16 +111,12 @@ def signature_of(row: dict[str, Any]) -> dict[str, str]:
     return {name: value for name, _, value in (part.partition(":") for part in row.get("signature", "").split("|"))}
 
 
-def settings_of(row: dict[str, Any]) -> ParaphraseSettings:
-    """The settings that confidence depends on, from the signature of a row."""
+def loss_of(row: dict[str, Any]) -> float:
+    """The setting `loss`, from the signature of a row."""
     parts = signature_of(row)
     if parts.get("task") != "paraphrase":
         raise InputError(f"The output {row['id']!r} has no signature of a paraphrase. Give files that refdec wrote.")
-    return ParaphraseSettings(
-        contexts=int(parts["contexts"]),
-        kept_contexts=int(parts["kept_contexts"]),
-        loss=float(parts.get("loss", "0")),
-    )
+    return float(parts.get("loss", "0"))
 
 
 def assess(kept: NDArray[np.bool_], confidences: Numbers, yields: Sequence[float] = YIELDS) -> Assessment:
@@ -150,7 +144,8 @@ def precision_at(kept: NDArray[np.bool_], confidences: Numbers, share: float) ->
     return Accepted(share, float(confidences[order[-1]]), float(kept[order].mean()))
 
 
-def _ranked(row: dict[str, Any]) -> list[Paraphrase]:
+def ranked_of(row: dict[str, Any]) -> list[Paraphrase]:
+    """The candidates of a row of outputs, best first."""
     try:
         return [
             Paraphrase(
@@ -163,6 +158,8 @@ def _ranked(row: dict[str, Any]) -> list[Paraphrase]:
                 copy=item["copy"],
                 side=item["side"],
                 fits=(),
+                cost=item["cost"],
+                flow=Flow(**item["flow"]),
             )
             for item in row["results"]
         ]
