@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import torch
 
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.memory import parts_within
+from refdec.reflect.memory import budget, parts_within
 from refdec.reflect.sampling import Sampling
 from refdec.reflect.workers import Answering
 
@@ -70,8 +70,9 @@ class Particle:
 def steer_all(model: LanguageModel, jobs: Sequence[Steering]) -> Answering[list[list[Particle]]]:
     """The particles of each job; as many jobs as memory holds go through the model together."""
     needed = [job.sampling.rows * model.cost.cache_bytes(job.sampling.uniform.shape[1]) for job in jobs]
+    limit = budget(model) if model.device.type == "cuda" else CACHED_BYTES
     result: list[list[Particle]] = []
-    for part in parts_within(jobs, needed, CACHED_BYTES):
+    for part in parts_within(jobs, needed, limit):
         result += yield from _steer_together(model, part)
     return result
 
@@ -124,11 +125,11 @@ class _Population:
         sampling, potential = self.job.sampling, self.job.potential
         tokens, mass = nuclei(logits, sampling.allowed, sampling.top_p)
         before = mass.cumsum(-1)[:, -1]
-        for branch, (state, row) in enumerate(zip(self._states, tokens.tolist(), strict=True)):
-            inside = int((mass[branch] > 0).sum())
-            nats = potential.ahead(state, row[:inside])
+        sizes = (mass > 0).sum(-1).tolist()
+        for branch, (state, row, size) in enumerate(zip(self._states, tokens.tolist(), sizes, strict=True)):
+            nats = potential.ahead(state, row[:size])
             if nats is not None:
-                mass[branch, :inside] *= torch.tensor(nats, dtype=torch.float64).exp()
+                mass[branch, :size] *= torch.tensor(nats, dtype=torch.float64).exp()
         cumulative = mass.cumsum(-1)
         gained = (cumulative[:, -1] / before).log().tolist()
         active = [index for index, branch in enumerate(self._branch_of) if branch >= 0]

@@ -31,6 +31,9 @@ from refdec.tasks.steering import Faithful
 
 FRAME = FRAMES["quoted"]
 
+WIDEST = 0.92
+"""The widest nucleus: a short or plain source would have the wanted entropy only with tokens that nobody would write."""
+
 ROOM = 4
 """A rewording may have a quarter more tokens than its source, besides the extra ones of the settings."""
 
@@ -94,6 +97,7 @@ async def reworded(saying: Saying) -> list[tuple[str, str]]:
 
 async def _of_side(saying: Saying, side: Side) -> list[str]:
     mixture = await with_echo(_echo(saying, side))
+    mixture = replace(mixture, top_p=min(mixture.top_p, WIDEST))
     account = Account(saying.source, backward=side.name == "right")
     settings, tokens = saying.settings, saying.pair.tokens
     sizes = [len(range(group, settings.samples, settings.populations)) for group in range(settings.populations)]
