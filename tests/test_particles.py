@@ -7,7 +7,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pytest
 import torch
@@ -15,25 +14,13 @@ import torch
 from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
 from refdec.reflect import reference
-from refdec.reflect.particles import Particle, Steering, nuclei, steer_all
+from refdec.reflect.particles import Particle, Steering, Trivial, nuclei, steer_all
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.sampling import Sampling, sample_branching
 from refdec.reflect.workers import complete
 from tests.table_model import TableModel, random_table
 
 ALONE = torch.ones(1)
-
-
-class One:
-    """The potential that is one everywhere."""
-
-    start = None
-
-    def ahead(self, _state: Any, _tokens: Sequence[int]) -> None:
-        return None
-
-    def after(self, _state: Any, _token: int) -> tuple[float, Any]:
-        return 0.0, None
 
 
 @dataclass(frozen=True)
@@ -72,7 +59,7 @@ def test_a_potential_of_one_gives_the_plain_samples(
     prefixes = [[index, 3] for index in range(experts)]
     job = Sampling(prefixes, weights / weights.sum(), uniforms(1, "a", "b", 11, steps), top_p, allowed, stops={2})
     plain = sample_branching(model, job)
-    particles = steered(model, Steering(job, One(), torch.zeros(steps)))
+    particles = steered(model, Steering(job, Trivial(), torch.zeros(steps)))
     assert [list(particle.tokens) for particle in particles] == plain
     assert all(particle.log_weight == 0.0 for particle in particles)
 
@@ -80,7 +67,7 @@ def test_a_potential_of_one_gives_the_plain_samples(
 def test_a_transformer_with_a_potential_of_one_gives_the_plain_samples(tiny_lm: LanguageModel) -> None:
     everything = torch.ones(tiny_lm.vocabulary, dtype=torch.bool)
     job = Sampling([[5, 6, 7], [8]], torch.tensor([0.3, 0.7]), uniforms(0, "x", "y", 9, 6), 0.8, everything, stops={3})
-    particles = steered(tiny_lm, Steering(job, One(), torch.zeros(6)))
+    particles = steered(tiny_lm, Steering(job, Trivial(), torch.zeros(6)))
     assert [list(particle.tokens) for particle in particles] == sample_branching(tiny_lm, job)
 
 
@@ -130,7 +117,7 @@ def test_jobs_that_go_together_give_what_each_gives_alone(tiny_lm: LanguageModel
         Steering(sampling, Wordy(stop=3), uniforms(0, "a", "z", 1, 7)[0]),
         Steering(
             Sampling([[1], [2, 4]], torch.tensor([0.5, 0.5]), uniforms(0, "b", "y", 3, 4), 0.7, everything),
-            One(),
+            Trivial(),
             torch.zeros(4),
         ),
     ]

@@ -14,6 +14,7 @@ from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import run
 from refdec.reflect.scoring import own_logprobs
 from refdec.reflect.side import both_sides
+from refdec.results import Flow
 from refdec.tasks.ranking import Standing, race, ranked_paraphrases, standings
 
 SOURCE = "Did Ann Lee pay 300 dollars in Boston?"
@@ -40,7 +41,7 @@ def own(pair: Pair, text: str) -> float:
 
 def test_the_prior_is_the_weighted_gain_in_log_probability_over_the_source(untrained: Reflector) -> None:
     found = stand(untrained.pair, prior=0.25)
-    assert found[SOURCE] == NEUTRAL
+    assert found[SOURCE] == replace(NEUTRAL, flow=Flow(0.0, 0.0))
     for text in TEXTS[1:]:
         expected = 0.25 * (own(untrained.pair, text) - own(untrained.pair, SOURCE))
         assert found[text].prior == pytest.approx(expected, abs=1e-3)  # sums of float32, padded and not

@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from refdec import Constraints, Direction, Pair
 from refdec.lm.tokens import Tokens
 from refdec.reflect import reference
+from refdec.reflect.particles import Steer, Steering, Trivial, steer_all
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sampling import Sampling, Steer, sample_branching
+from refdec.reflect.sampling import Sampling
+from refdec.reflect.workers import complete
 from refdec.tasks.steer import Avoid, Edge, Keep, NoRepeat, all_of
 from tests.table_model import TableModel, random_table
 
@@ -283,12 +285,13 @@ def test_steered_samples_are_those_of_a_plain_loop(direction: Direction, experts
     allowed = torch.tensor([True] * 5 + [False, True])
     draws = uniforms(0, "text", "samples", 8, 6)
     prefixes = [direction.arrange(context) for context in contexts]
-    drawn = sample_branching(model, Sampling(prefixes, weights, draws, top_p, allowed, stops={4}, steer=Alternate()))
-    for ids, row in zip(drawn, draws.tolist(), strict=True):
+    sampling = Sampling(prefixes, weights, draws, top_p, allowed, stops={4})
+    (drawn,) = complete(steer_all(model, [Steering(sampling, Trivial(), draws[0], steer=Alternate())]))
+    for particle, row in zip(drawn, draws.tolist(), strict=True):
         said: list[int] = []
         for step, number in enumerate(row):
             plain = reference.mixed_logprobs(model, contexts, weights.tolist(), said, allowed.tolist())
             said.append(reference.draw(Alternate()(said, torch.tensor(plain), 6 - step).tolist(), top_p, number))
             if said[-1] == 4:
                 break
-        assert ids == said
+        assert list(particle.tokens) == said

@@ -17,9 +17,9 @@ from refdec.lm.tokens import Ids
 from refdec.reflect.calibration import calibrate_all
 from refdec.reflect.contexts import inward_source, read_sources
 from refdec.reflect.ensemble import NO_WEIGHT, Ensemble, source_part
-from refdec.reflect.particles import Particle, Potential, Steering, steer_all
+from refdec.reflect.particles import Particle, Potential, Steer, Steering, Trivial, steer_all
 from refdec.reflect.product import mix, normalise
-from refdec.reflect.sampling import Sampling, Steer, sample_all
+from refdec.reflect.sampling import Sampling, sample_all
 from refdec.reflect.schedule import Ask
 from refdec.reflect.side import FramedIds, Side
 from refdec.reflect.workers import Answering
@@ -121,7 +121,10 @@ async def generate(
     steer: Steer | None = None,
 ) -> list[Ids]:
     """Texts for the source's place, the static part next to the contexts held; uniform is (samples, tokens)."""
-    job = replace(mixture.sampling(framed, uniform, stops), steer=steer)
+    if steer is not None:
+        particles = await generate_particles(mixture, framed, uniform, uniform[0], stops, Trivial(), steer)
+        return [particle.tokens for particle in particles]
+    job = mixture.sampling(framed, uniform, stops)
     arrange = mixture.side.inward.direction.arrange
     return [tuple(arrange(ids)) for ids in await Ask("generation", mixture.side.inward, sample_all, job)]
 
@@ -133,9 +136,10 @@ async def generate_particles(
     resampling: torch.Tensor,
     stops: Collection[int],
     potential: Potential,
+    steer: Steer | None = None,
 ) -> list[Particle]:
-    """The same, steered by a potential; texts in text order."""
-    job = Steering(mixture.sampling(framed, uniform, stops), potential, resampling)
+    """The same, steered by a potential and by a hard rule; texts in text order."""
+    job = Steering(mixture.sampling(framed, uniform, stops), potential, resampling, steer=steer)
     arrange = mixture.side.inward.direction.arrange
-    particles = await Ask("generation", mixture.side.inward, steer_all, job)
+    particles = await Ask("steering", mixture.side.inward, steer_all, job)
     return [replace(particle, tokens=tuple(arrange(particle.tokens))) for particle in particles]

@@ -19,7 +19,8 @@ from typing import Any, Protocol
 import torch
 
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect.memory import parts_within
+from refdec.reflect.memory import budget, parts_within
+from refdec.reflect.product import normalise
 from refdec.reflect.sampling import Sampling
 from refdec.reflect.workers import Answering
 
@@ -48,14 +49,34 @@ class Potential(Protocol):
         """Nats for a token that was drawn, beyond those of `ahead`, and the state after it."""
 
 
+class Trivial:
+    """The potential of one: what is drawn is that of the product."""
+
+    start = None
+
+    def ahead(self, _state: Any, _tokens: Sequence[int]) -> None:
+        return None
+
+    def after(self, _state: Any, _token: int) -> tuple[float, Any]:
+        return 0.0, None
+
+
+class Steer(Protocol):
+    """A hard rule: changes what may come next, whatever a particle weighs. It acts before the nucleus is cut."""
+
+    def __call__(self, said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:
+        """Log-probabilities (vocabulary,) after these ids in reading order, with so many tokens left to draw."""
+
+
 @dataclass(frozen=True, eq=False)
 class Steering:
-    """A job: the samples of a `Sampling`, steered by a potential."""
+    """A job: the samples of a `Sampling`, steered by a potential and by a hard rule."""
 
     sampling: Sampling
     potential: Potential
     resampling: torch.Tensor  # (tokens,): a uniform number per step, for the choice of survivors
     threshold: float = 0.5  # particles are resampled where their effective number is below this share of them
+    steer: Steer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +91,9 @@ class Particle:
 def steer_all(model: LanguageModel, jobs: Sequence[Steering]) -> Answering[list[list[Particle]]]:
     """The particles of each job; as many jobs as memory holds go through the model together."""
     needed = [job.sampling.rows * model.cost.cache_bytes(job.sampling.uniform.shape[1]) for job in jobs]
+    limit = budget(model) if model.device.type == "cuda" else CACHED_BYTES
     result: list[list[Particle]] = []
-    for part in parts_within(jobs, needed, CACHED_BYTES):
+    for part in parts_within(jobs, needed, limit):
         result += yield from _steer_together(model, part)
     return result
 
@@ -121,14 +143,20 @@ class _Population:
 
     def step(self, step: int, logits: torch.Tensor) -> tuple[list[int], list[int]]:
         """Draw a token for each particle and weigh it; the branches that go on: parents and their new tokens."""
-        sampling, potential = self.job.sampling, self.job.potential
-        tokens, mass = nuclei(logits, sampling.allowed, sampling.top_p)
+        sampling, potential, steer = self.job.sampling, self.job.potential, self.job.steer
+        allowed = sampling.allowed
+        if steer is not None:
+            # Rules look at single tokens of single rows: on a GPU each look would be a wait.
+            rows, left = normalise(logits, allowed).cpu(), sampling.uniform.shape[1] - step
+            logits = torch.stack([steer(ids, row, left) for ids, row in zip(self.branches, rows, strict=True)])
+            allowed = torch.ones(logits.shape[-1], dtype=torch.bool)
+        tokens, mass = nuclei(logits, allowed, sampling.top_p)
         before = mass.cumsum(-1)[:, -1]
-        for branch, (state, row) in enumerate(zip(self._states, tokens.tolist(), strict=True)):
-            inside = int((mass[branch] > 0).sum())
-            nats = potential.ahead(state, row[:inside])
+        sizes = (mass > 0).sum(-1).tolist()
+        for branch, (state, row, size) in enumerate(zip(self._states, tokens.tolist(), sizes, strict=True)):
+            nats = potential.ahead(state, row[:size])
             if nats is not None:
-                mass[branch, :inside] *= torch.tensor(nats, dtype=torch.float64).exp()
+                mass[branch, :size] *= torch.tensor(nats, dtype=torch.float64).exp()
         cumulative = mass.cumsum(-1)
         gained = (cumulative[:, -1] / before).log().tolist()
         active = [index for index, branch in enumerate(self._branch_of) if branch >= 0]

@@ -1,16 +1,15 @@
 """Sampling texts from a product of experts, one token at a time.
 
 Contexts come from it too: a single expert of weight one. There are two ways to the same tokens. Rows that still agree
-are computed once and branch when their draws differ (`sample_branching`): cheapest on a CPU, and rules can steer what
-comes next. On a GPU many jobs are one batch of fixed shape (`sample_static`), which reads nothing back until all are
-done. Works in the model's reading order; knows no text.
+are computed once and branch when their draws differ (`sample_branching`): cheapest on a CPU. On a GPU many jobs are one
+batch of fixed shape (`sample_static`), which reads nothing back until all are done. What steers samples is in
+`particles.py`. Works in the model's reading order; knows no text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,18 +18,10 @@ import torch
 from refdec.lm.operations import operations
 from refdec.lm.protocol import LanguageModel
 from refdec.reflect.memory import budget, parts_within
-from refdec.reflect.product import normalise
 from refdec.reflect.workers import Answering
 
 CACHED_TOKENS = 1 << 13
 """Tokens that branching rows may hold in a cache at once; samples that need more are drawn in several rounds."""
-
-
-class Steer(Protocol):
-    """Changes what may come next, given the tokens so far: how constraints act inside the product."""
-
-    def __call__(self, said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:
-        """Log-probabilities (vocabulary,) after these ids in reading order, with so many tokens left to draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +37,6 @@ class Sampling:
     top_p: float
     allowed: torch.Tensor  # (vocabulary,)
     stops: Collection[int] = ()
-    steer: Steer | None = None
 
     @property
     def places(self) -> int:
@@ -60,18 +50,16 @@ class Sampling:
 
 def sample_all(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[list[list[list[int]]]]:
     """The continuations of each job. On a GPU jobs are computed together, as many as memory holds."""
+    if not has_static_shapes(model):
+        return [sample_branching(model, job) for job in jobs]
     result: list[list[list[int]]] = [[] for _ in jobs]
-    together = [number for number, job in enumerate(jobs) if job.steer is None and has_static_shapes(model)]
-    limit = budget(model) if together else 0.0
-    pieces = [(number, piece) for number in together for piece in _pieces(model, jobs[number], limit)]
+    limit = budget(model)
+    pieces = [(number, piece) for number, job in enumerate(jobs) for piece in _pieces(model, job, limit)]
     needed = [_bytes(model, piece) for _, piece in pieces]
     for part in parts_within(pieces, needed, limit):
         texts = yield from sample_static(model, [piece for _, piece in part])
         for (number, _), texts_of_piece in zip(part, texts, strict=True):
             result[number] += texts_of_piece
-    for number, job in enumerate(jobs):
-        if number not in together:
-            result[number] = sample_branching(model, job)
     return result
 
 
@@ -100,7 +88,7 @@ def sample_branching(model: LanguageModel, job: Sampling) -> list[list[int]]:
         rounds = torch.split(job.uniform, limit)
         return [ids for part in rounds for ids in sample_branching(model, replace(job, uniform=part))]
     draw = operations(model.device).draw
-    allowed, everything = job.allowed[None], torch.ones_like(job.allowed)[None]
+    allowed = job.allowed[None]
     reading = model.read(job.prefixes)  # rows: branch by branch, each with all its experts
     branches: list[list[int]] = [[]]
     branch_of = [0] * samples  # sample -> branch; -1 once it has ended
@@ -109,14 +97,10 @@ def sample_branching(model: LanguageModel, job: Sampling) -> list[list[int]]:
         active = [index for index, branch in enumerate(branch_of) if branch >= 0]
         mixed = torch.einsum("e,bef->bf", job.weights, reading.features.view(len(branches), experts, -1))
         logits = model.logits(mixed)
-        if job.steer is not None:
-            # Rules look at single tokens of single rows: on a GPU each look would be a wait.
-            rows = zip(branches, normalise(logits, job.allowed).cpu(), strict=True)
-            logits = torch.stack([job.steer(ids, row, steps - step) for ids, row in rows]).to(model.device)
         parents = [branch_of[index] for index in active]
         drawn = draw(
             logits[parents],
-            allowed if job.steer is None else everything,
+            allowed,
             torch.zeros(len(active), dtype=torch.int32, device=model.device),
             torch.full((len(active),), job.top_p, device=model.device),
             job.uniform[active, step].to(model.device),

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 from refdec.errors import InputError
 from refdec.lm.pair import Pair
-from refdec.lm.tokens import Ids
+from refdec.lm.tokens import Ids, Tokens
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.mixture import Mixture, generate
+from refdec.reflect.particles import Steer
 from refdec.reflect.randomness import uniforms
-from refdec.reflect.sampling import Steer
 from refdec.reflect.schedule import together
-from refdec.reflect.side import FramedIds
+from refdec.reflect.side import FramedIds, Side
 from refdec.settings import InfillSettings, ParaphraseSettings
 from refdec.tasks.constraints import Constraints
 from refdec.tasks.steer import Avoid, Edge, Keep, all_of
@@ -85,15 +85,33 @@ async def generate_candidates(
 async def _generations(ensemble: Ensemble, place: Place, rules: Rules) -> list[Ids]:
     """Raw generations of one side, steered by the constraints and by the task's own rules."""
     side, tokens, settings = ensemble.side, place.pair.tokens, place.settings
-    near = place.framed.right if side.name == "right" else place.framed.left
-    edge = Edge(tokens, side.inward.direction, tokens.decode(near))
-    steers = list(rules(edge))
-    if not place.framed.middle:  # a filling is judged without the text around the gap
-        edge = replace(edge, held="")
-    if place.constraints.avoid:
-        steers.append(Avoid(edge, place.constraints))
-    if place.constraints.keep:
-        source = side.inward.direction.arrange(place.framed.middle)
-        steers.append(Keep(edge, place.constraints, place.stops, source, place.expected))
+    own = rules(edge_of(side, tokens, place.framed))
+    steer = constraining(side, tokens, place.framed, place.constraints, place.stops, place.expected, own)
     draws = uniforms(settings.seed, place.key, f"samples {side.name}", settings.samples, place.length)
-    return await generate(Mixture.of(ensemble), place.framed, draws, place.stops, all_of(steers))
+    return await generate(Mixture.of(ensemble), place.framed, draws, place.stops, steer)
+
+
+def edge_of(side: Side, tokens: Tokens, framed: FramedIds) -> Edge:
+    """Where the text of a side grows."""
+    near = framed.right if side.name == "right" else framed.left
+    return Edge(tokens, side.inward.direction, tokens.decode(near))
+
+
+def constraining(
+    side: Side,
+    tokens: Tokens,
+    framed: FramedIds,
+    constraints: Constraints,
+    stops: Collection[int],
+    expected: int,
+    own: Sequence[Steer] = (),
+) -> Steer | None:
+    """A task's own rules and those of the constraints as one; None where there are none."""
+    edge, steers = edge_of(side, tokens, framed), list(own)
+    if not framed.middle:  # a filling is judged without the text around the gap
+        edge = replace(edge, held="")
+    if constraints.avoid:
+        steers.append(Avoid(edge, constraints))
+    if constraints.keep:
+        steers.append(Keep(edge, constraints, stops, side.inward.direction.arrange(framed.middle), expected))
+    return all_of(steers)

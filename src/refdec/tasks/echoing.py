@@ -24,12 +24,16 @@ from refdec.reflect.randomness import uniforms
 from refdec.reflect.schedule import on_both_sides, together
 from refdec.reflect.side import FramedIds, Side
 from refdec.settings import ParaphraseSettings
+from refdec.tasks.candidates import constraining
 from refdec.tasks.constraints import Constraints
 from refdec.tasks.extract import extract
 from refdec.tasks.frame import FRAMES
 from refdec.tasks.steering import Faithful
 
 FRAME = FRAMES["quoted"]
+
+WIDEST = 0.92
+"""The widest nucleus: a short source would have the wanted entropy only with tokens that nobody would write."""
 
 ROOM = 4
 """A rewording may have a quarter more tokens than its source, besides the extra ones of the settings."""
@@ -94,6 +98,7 @@ async def reworded(saying: Saying) -> list[tuple[str, str]]:
 
 async def _of_side(saying: Saying, side: Side) -> list[str]:
     mixture = await with_echo(_echo(saying, side))
+    mixture = replace(mixture, top_p=min(mixture.top_p, WIDEST))
     account = Account(saying.source, backward=side.name == "right")
     settings, tokens = saying.settings, saying.pair.tokens
     sizes = [len(range(group, settings.samples, settings.populations)) for group in range(settings.populations)]
@@ -109,7 +114,6 @@ async def _of_side(saying: Saying, side: Side) -> list[str]:
             strength=settings.ledger,
             copying=settings.copying * (2 * group + 1) / settings.populations,  # up to twice the price
             mark=saying.source[-1] if saying.source[-1] in ".?!" else "",
-            constraints=saying.constraints,
         )
         return await _particles(saying, mixture, potential, group, sizes[group])
 
@@ -136,5 +140,8 @@ async def _particles(saying: Saying, mixture: Mixture, potential: Faithful, grou
     seed, source, length = saying.settings.seed, saying.source, saying.length
     draws = uniforms(seed, source, purpose, count, length)
     resampling = uniforms(seed, source, f"resampling {purpose}", 1, length)[0]
-    particles = await generate_particles(mixture, saying.framed, draws, resampling, saying.stops, potential)
+    side, framed, stops = mixture.side, saying.framed, saying.stops
+    expected = len(framed.middle)
+    steer = constraining(side, saying.pair.tokens, framed, saying.constraints, stops, expected)
+    particles = await generate_particles(mixture, framed, draws, resampling, stops, potential, steer)
     return [particle.tokens for particle in particles if particle.whole]

@@ -106,7 +106,8 @@ async def faithful_candidates(
         failing = {text for text in texts if constraints.failures(text)}
         origins = {text: "joined" for text in texts if text not in failing}
     if inner != source:
-        origins = {with_double_quotes(text): origin for text, origin in origins.items()}
+        restored = ((with_double_quotes(text), origin) for text, origin in origins.items())
+        origins = {text: origin for text, origin in restored if text.count('"') == with_double_quotes(inner).count('"')}
     rejected = Counter(reason for text in failing for reason in constraints.failures(text))
     return Candidates(origins, dict(rejected))
 

@@ -65,12 +65,13 @@ def joints(first: str, second: str) -> list[str]:
     places: dict[tuple[str, str], list[int]] = {}
     for place in range(1, len(end)):
         places.setdefault((end[place - 1], end[place]), []).append(place)
-    return [
+    texts = (
         " ".join([*start[:at], *end[place:]])
         for at in range(1, len(start))
         for place in places.get((start[at - 1], start[at]), ())
         if start[:at] != end[:place] and start[at:] != end[place:]
-    ]
+    )
+    return list(dict.fromkeys(texts))
 
 
 def says_again(text: str, source: str) -> bool:

@@ -16,7 +16,7 @@ import torch
 
 from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
-from refdec.reflect.sampling import Steer
+from refdec.reflect.particles import Steer
 from refdec.tasks.constraints import Constraints
 from refdec.text.words import bare_words, ngrams
 

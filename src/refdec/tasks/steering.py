@@ -2,8 +2,7 @@
 
 Each completed word is charged what the ledger asks for it, and the end of a text what the ledger asks for all that is
 still missing, so that a sentence goes on until everything is said. Following the source word by word has a price too,
-which makes new wordings likelier, and so have phrases to keep that are missing and words to avoid. Turns tokens into
-words in either reading direction; knows no models.
+which makes new wordings likelier. Turns tokens into words in either reading direction; knows no models.
 """
 
 from __future__ import annotations
@@ -16,16 +15,12 @@ from typing import Any, NamedTuple
 from refdec.ledger.account import Account
 from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
-from refdec.tasks.constraints import NONE, Constraints
 
 COPIED = 2
 """After this many tokens in the order of the source, the next one in that order costs the price of copying."""
 
 LONG = 18
 """Characters after which a word is charged before it ends: no text escapes the ledger by a word without end."""
-
-BROKEN = 8.0
-"""What a word to avoid costs when it is complete, and a phrase to keep that is missing at the end; ledger's units."""
 
 OTHER_MARK = 3.0
 """What the ledger charges for another mark at the end than the source's."""
@@ -43,7 +38,6 @@ class Written(NamedTuple):
     word: str
     paid: float  # charged for the word under way
     last: tuple[int, ...]
-    text: str = ""  # all that is complete, in text order, where there are constraints
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +53,6 @@ class Faithful:
     strength: float  # nats per unit of the ledger
     copying: float  # nats for a token that follows the source
     mark: str = ""  # the mark at the end of the source
-    constraints: Constraints = NONE  # phrases to keep and words to avoid
 
     @property
     def start(self) -> Written:
@@ -99,26 +92,20 @@ class Faithful:
         end = (state.word + inside).rstrip()
         wrong_mark = forward and bool(self.mark) and not end.endswith(self.mark)
         charge, whole = self._write(state, inside + " " if forward else " " + inside)
-        lacking = BROKEN * len(self.constraints.lacking(whole.text)) if self.constraints.keep else 0.0
-        return charge + self.account.missing(whole.account) + OTHER_MARK * wrong_mark + lacking
+        return charge + self.account.missing(whole.account) + OTHER_MARK * wrong_mark
 
     def _write(self, state: Written, text: str) -> tuple[float, Written]:
         """The charge for more text, and the state after it."""
         forward = self.direction is Direction.FORWARD
         pieces = (state.word + text if forward else text + state.word).split(" ")
         *complete, word = self.direction.arrange(pieces)
-        account, charge, paid, written = state.account, 0.0, state.paid, state.text
+        account, charge, paid = state.account, 0.0, state.paid
         for chunk in complete:
             if chunk:
                 price, account = self.account.write(account, chunk)
                 charge, paid = charge + price - paid, 0.0
-                if self.constraints:
-                    longer = f"{written} {chunk}" if forward else f"{chunk} {written}"
-                    unwanted = (len(self.constraints.unwanted(text)) for text in (longer, written))
-                    charge += BROKEN * (next(unwanted) - next(unwanted))
-                    written = longer
         if len(word) > LONG or any(mark in word.strip("-/") for mark in "-/"):
             price, _ = self.account.write(account, word)
             if price > paid:
                 charge, paid = charge + price - paid, price
-        return charge, Written(account, word, paid, state.last, written)
+        return charge, Written(account, word, paid, state.last)
