@@ -14,6 +14,7 @@ import click
 import refdec
 from refdec.cli.batch import batch_command
 from refdec.cli.command_run import Terminated
+from refdec.cli.diff import diff_command
 from refdec.cli.evaluate import evaluate_command
 from refdec.cli.fingerprint import fingerprint_command
 from refdec.cli.infill import infill_command
@@ -48,6 +49,7 @@ def commands() -> None:
       refdec infill "She missed the bus. ___ She was late for work."
       refdec rewrite "It was late. [[We were very tired.]] So we left."
       refdec score "The train was late." "The train came late."
+      refdec diff "The show took place in May." "The show happened in June."
       refdec fingerprint "How do I learn to cook?" -o cook.json
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
@@ -62,6 +64,7 @@ for command in (
     infill_command,
     rewrite_command,
     score_command,
+    diff_command,
     fingerprint_command,
     batch_command,
     evaluate_command,

@@ -7,14 +7,14 @@ text (roles, moved numbers) is left to `compare`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import COUNTED
 from refdec.ledger.checks import modal_cost, tense_cost
-from refdec.ledger.comparison import new_price, lost_price
+from refdec.ledger.comparison import lost_price, new_price
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import Verb, verbs
 from refdec.ledger.reading import Phrase, Reading, Word, read
@@ -89,6 +89,13 @@ class Account:
         self._places = [at for at, word in enumerate(reading.words) if word.kind in _SLOTS]
         slot = {at: number for number, at in enumerate(self._places)}
         self._phrases = [(phrase, tuple(slot[at] for at in phrase.places if at in slot)) for phrase in reading.phrases]
+        self._small = {word.lower for word in reading.words if word.kind not in _SLOTS}
+        self._own_slots = {
+            self._words[at].lower: tuple(
+                Option(0.0, (slot[other],)) for other in self._places if _is_same(self._words, at, other)
+            )
+            for at in self._places
+        }
         self._question = reading.question
         self._lost = [
             COSTS.negation
@@ -170,7 +177,10 @@ class Account:
                     for option in self._phrase_options(phrase.bases)
                     if all(slots[slot] == FREE for slot in option.slots)
                 )
-                if options and not any(self._is_due(reading.words[place], slots) for place in phrase.places):
+                counts = any(reading.words[place].kind in _SLOTS for place in phrase.places)
+                if not options or not (counts or options[0].slots):
+                    continue
+                if not any(self._is_due(reading.words[place], slots) for place in phrase.places):
                     covered.update(phrase.places)
                     end = phrase.places[0] if self._backward else phrase.places[-1]
                     end_chunk = last - chunk_of[end] if self._backward else chunk_of[end]
@@ -183,7 +193,7 @@ class Account:
         word = reading.words[at]
         person = closed.PERSONS[word.lower] if word.kind == "person" else ""
         if word.kind not in _SLOTS:
-            options: tuple[Option, ...] = ()
+            options = self._own_slots.get(word.lower, ())
             new = COSTS.tense if verb and self._is_other_tense(verb) else 0.0
         else:
             options = self._word_options(word)
@@ -192,7 +202,7 @@ class Account:
             elif word.kind == "modal":
                 new = COSTS.modal_near if self._question else COSTS.modal
             else:
-                new = new_price(reading, at, set())
+                new = 0.0 if word.lower in self._small else new_price(reading, at, set())
             if verb:
                 options = tuple(
                     Option(option.cost + self._tense(option.slots, verb), option.slots) for option in options
@@ -290,11 +300,13 @@ class Account:
             if self._words[at].bases and (related := phrase_step(self._words[at], written))
         ]
         options += [
-            Option(related.cost, slots)
-            for phrase, slots in self._phrases
-            if phrase.bases != bases and (related := phrase_step(phrase, written))
+            Option(related.cost, slots) for phrase, slots in self._phrases if (related := phrase_step(phrase, written))
         ]
         return tuple(sorted(options))
+
+
+def _is_same(words: Sequence[Word], at: int, other: int) -> bool:
+    return words[at].lower == words[other].lower
 
 
 @lru_cache(maxsize=8192)

@@ -33,7 +33,7 @@ class Alignment:
     source: Reading
     text: Reading
     matches: list[Match] = field(default_factory=list)
-    to_text: dict[int, int] = field(default_factory=dict)  # single words only
+    to_text: dict[int, int] = field(default_factory=dict)  # a phrase by its first word
     to_source: dict[int, int] = field(default_factory=dict)
     used_source: set[int] = field(default_factory=set)
     used_text: set[int] = field(default_factory=set)
@@ -42,8 +42,7 @@ class Alignment:
         self.matches.append(Match(source, text, step))
         self.used_source.update(source)
         self.used_text.update(text)
-        if len(source) == len(text) == 1:
-            self.to_text[source[0]], self.to_source[text[0]] = text[0], source[0]
+        self.to_text[source[0]], self.to_source[text[0]] = text[0], source[0]
 
     def free_source(self) -> list[int]:
         return [at for at in counted(self.source) if at not in self.used_source]
@@ -113,18 +112,40 @@ def _match_by(alignment: Alignment, wanted: Callable[[Step], bool]) -> None:
 
 def _match_phrases(alignment: Alignment) -> None:
     """Phrases whose words did not turn up, and what says the same on the other side."""
-    for phrase in _open(alignment.source, alignment.used_source):
-        others = _open(alignment.text, alignment.used_text, words=True)
+    for phrase in [
+        *_open(alignment.source, alignment.text, alignment.used_source),
+        *_linking(alignment.source, alignment.text),
+    ]:
+        others = _open(alignment.text, alignment.source, alignment.used_text, words=True)
         _match_phrase(alignment, phrase, others, forward=True)
-    for phrase in _open(alignment.text, alignment.used_text):
-        words = _open(alignment.source, alignment.used_source, words=True)
+    for phrase in [
+        *_open(alignment.text, alignment.source, alignment.used_text),
+        *_linking(alignment.text, alignment.source),
+    ]:
+        words = _open(alignment.source, alignment.text, alignment.used_source, words=True)
         _match_phrase(alignment, phrase, words, forward=False)
 
 
-def _open(reading: Reading, used: set[int], words: bool = False) -> list[Phrase]:
-    """Phrases, and single words if asked for, of which no counted word is matched yet."""
+def _linking(reading: Reading, other: Reading) -> list[Phrase]:
+    """Small words that mean something and that the other text does not have: "must" may be "require" there."""
+    present = {word.lower for word in other.words}
+    return [
+        Phrase((at,), word.bases)
+        for at, word in enumerate(reading.words)
+        if (word.kind in ("modal", "condition") or word.lower in closed.CONNECTIVES) and word.lower not in present
+    ]
+
+
+def _open(reading: Reading, other: Reading, used: set[int], words: bool = False) -> list[Phrase]:
+    """Phrases, and single words if asked for, of which no counted word is matched yet.
+
+    A phrase that both texts have is left out: its words speak for themselves.
+    """
+    shared = {phrase.bases for phrase in other.phrases}
     units = [
-        phrase for phrase in reading.phrases if used.isdisjoint(phrase.places) and _says_something(reading, phrase)
+        phrase
+        for phrase in reading.phrases
+        if used.isdisjoint(phrase.places) and phrase.bases not in shared and _says_something(reading, phrase)
     ]
     units.sort(key=lambda phrase: -len(phrase.places))
     if words:
@@ -147,8 +168,10 @@ def _match_phrase(alignment: Alignment, phrase: Phrase, others: Iterable[Phrase]
     ]
     if steps:
         *_, other, related = min(steps, key=lambda item: item[:2])
-        places = (phrase.places, other.places) if forward else (other.places, phrase.places)
-        alignment.match(*places, related)
+        here, there = (phrase.places, other.places) if forward else (other.places, phrase.places)
+        named = any(alignment.source.words[at].kind == "name" for at in here)
+        named = named and any(alignment.text.words[at].kind == "name" for at in there)
+        alignment.match(here, there, KEPT if named else related)
 
 
 def _match_initials(alignment: Alignment) -> None:
@@ -167,7 +190,8 @@ def _match_initials(alignment: Alignment) -> None:
             for run in name_runs(reading):
                 initials = "".join(reading.words[place].text[0] for place in run if reading.words[place].kind == "name")
                 if initials == short and used.isdisjoint(run):
-                    alignment.match(*((tuple(run), (at,)) if forward else ((at,), tuple(run))), KEPT)
+                    here, there = (tuple(run), (at,)) if forward else ((at,), tuple(run))
+                    alignment.match(here, there, KEPT)
                     break
 
 

@@ -18,7 +18,7 @@ class Change:
 
     Attributes:
         kind: kept, form, family, synonym, near, swapped, opposite, lost, new, number, name, negation, modal, person,
-            tense, plural, question, condition, connective, preposition, auxiliary, determiner or roles
+            tense, plural, question, condition, connective, preposition, auxiliary, determiner, roles or converse
         source: words of the source, "" for something new
         text: words of the other text, "" for something lost
         source_place: where they stand in the source
@@ -53,6 +53,7 @@ class Change:
 
 def change(kind: str, source: Reading, here: Sequence[int], text: Reading, there: Sequence[int], cost: float) -> Change:
     """A change between words at these places of both readings."""
+    here, there = sorted(here), sorted(there)
     return Change(kind, _said(source, here), _said(text, there), _place(source, here), _place(text, there), cost)
 
 

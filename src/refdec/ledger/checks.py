@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, zip_longest
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, counted, name_runs
@@ -31,10 +32,10 @@ def negation(alignment: Alignment) -> Iterator[Change]:
     if here and len(here) == len(there):
         targets = [alignment.to_text.get(_target(source, at)) for at in here]
         others = [_target(text, at) for at in there]
-        known = [at for at in targets if at is not None]
-        if known and len(known) == len(targets) and not set(known) & set(others):
-            aligned = [at for at in others if at in alignment.to_source]
-            if len(aligned) == len(others):
+        rank = {at: number for number, at in enumerate(counted(text))}
+        if all(at in rank for at in targets) and all(at in alignment.to_source for at in others):
+            near = min(abs(rank[at] - rank[other]) for at in targets for other in others if at is not None)
+            if near > 2:
                 yield change("negation", source, tuple(here), text, tuple(there), COSTS.negation_moved)
 
 
@@ -77,7 +78,8 @@ def persons(alignment: Alignment) -> Iterator[Change]:
             cost = COSTS.person / 3 if question and {person, partner} <= closed.SPEAKERS else COSTS.person
             yield change("person", source, lost.pop(partner)[:1], text, places[:1], cost)
         elif person in closed.SPEAKERS:
-            yield change("person", source, (), text, places[:1], COSTS.pronoun if question else COSTS.person)
+            anyone = question or (person == "you" and not here)  # "Tickets can be bought", "You can buy tickets"
+            yield change("person", source, (), text, places[:1], COSTS.pronoun if anyone else COSTS.person)
         else:
             yield change("person", source, (), text, places[:1], COSTS.pronoun / 2)
     for person, places in lost.items():
@@ -86,6 +88,9 @@ def persons(alignment: Alignment) -> Iterator[Change]:
 
 
 def _confused(person: str, other: str) -> bool:
+    """Whether one person stands for another one; "it" may be an empty subject."""
+    if "it" in (person, other):
+        return False
     return person in closed.SPEAKERS or other in closed.SPEAKERS or {person, other} == {"he", "she"}
 
 
@@ -119,10 +124,30 @@ def modals(alignment: Alignment) -> Iterator[Change]:
         cost = modal_cost(source.words[at], text.words[other], source.words, source.question)
         yield change("modal", source, (at,), text, (other,), cost)
     soft = source.question and text.question
+    here = [at for at in here if not _is_implied(source, at, text, alignment.to_text)]
+    there = [at for at in there if not _is_implied(text, at, source, alignment.to_source)]
     for at in here:
         yield change("modal", source, (at,), text, (), COSTS.modal_near if soft else COSTS.modal)
     for at in there:
         yield change("modal", source, (), text, (at,), COSTS.modal_near if soft else COSTS.modal)
+
+
+def _is_implied(reading: Reading, modal: int, other: Reading, mates: dict[int, int]) -> bool:
+    """Whether the other text says a modal by "to" or by a verb of advice.
+
+    "He expects sales to rise" is "He expects that sales will rise"; "They advise that you go", "You should go".
+    """
+    words = reading.words
+    name = closed.MODALS[words[modal].lower]
+    if name == "should":
+        return any(not closed.ADVISING.isdisjoint(base for base, _ in word.bases) for word in other.words)
+    if name not in ("will", "would"):
+        return False
+    for at in range(modal + 1, min(modal + 4, len(words))):
+        place = mates.get(at)
+        if place is not None and place > 0:
+            return other.words[place - 1].lower == "to"
+    return False
 
 
 def modal_cost(modal: Word, other: Word, sentence: Sequence[Word], question: bool) -> float:
@@ -142,9 +167,36 @@ def question(alignment: Alignment) -> Iterator[Change]:
     elif source.question:
         here, there = _asked(source, alignment.used_source), _asked(text, alignment.used_text)
         lost, new = list((here - there).elements()), list((there - here).elements())
-        for word, other in zip(lost + [""] * len(new), new + [""] * len(lost), strict=False):
-            if word or other:
-                yield Change("question", word, other, None, None, COSTS.asked)
+        for word, other in zip_longest(lost, new, fillvalue=""):
+            choice = {word, other} == {"what", ""} and all(_has_word(side, "or") for side in (source, text))
+            alike = choice or _asks_alike(word, other, alignment) or {word, other} == {"what", "how"}
+            cost = COSTS.pronoun if alike else COSTS.asked
+            yield Change("question", word, other, None, None, cost)
+
+
+def _has_word(reading: Reading, lower: str) -> bool:
+    return any(word.lower == lower for word in reading.words)
+
+
+_PARAPHRASED = {
+    "how": {"way", "method", "mean", "procedure", "step"},
+    "why": {"reason", "cause", "purpose", "make"},
+    "when": {"time", "date", "year"},
+    "where": {"place", "location"},
+}
+
+
+def _asks_alike(word: str, other: str, alignment: Alignment) -> bool:
+    """Whether "what" and a noun ask for the same as another question word: "what is the reason", "why"."""
+    return asked_noun(word, other, alignment.text) is not None or asked_noun(other, word, alignment.source) is not None
+
+
+def asked_noun(word: str, other: str, reading: Reading) -> int | None:
+    """The noun that turns "what" into the other question word."""
+    if other not in ("what", ""):
+        return None
+    nouns = _PARAPHRASED.get(word, set())
+    return next((at for at, item in enumerate(reading.words) if nouns & item.meaning.names), None)
 
 
 def _asked(reading: Reading, used: set[int]) -> Counter[str]:
@@ -192,8 +244,21 @@ def _connectives(reading: Reading, used: set[int]) -> dict[str, int]:
 
 
 def _has(reading: Reading, name: str) -> bool:
-    loose = {"cause": ("as", "since", "for", "due"), "contrast": ("still", "in", "as")}[name]
-    return any(word.lower in loose for word in reading.words) and name == "cause"
+    """Whether a text may say it in another way: "as" and verbs such as "lead to" can give a cause."""
+    return name == "cause" and any(
+        word.lower in ("as", "since", "for", "due") or says_cause(word) for word in reading.words
+    )
+
+
+def says_cause(word: Word) -> bool:
+    return not closed.CAUSING.isdisjoint(base for base, _ in word.bases)
+
+
+def gives_cause(reading: Reading) -> bool:
+    return any(
+        closed.CONNECTIVES.get(word.lower) == "cause" or word.lower in ("due", "owing", "thanks")
+        for word in reading.words
+    )
 
 
 def _links(alignment: Alignment, name: Callable[[Word], str], cost: float) -> Iterator[Change]:
@@ -204,25 +269,34 @@ def _links(alignment: Alignment, name: Callable[[Word], str], cost: float) -> It
     there = {label: at for at, word in enumerate(text.words) if (label := name(word)) and at not in alignment.used_text}
     for label, at in here.items():
         if label not in there:
-            yield change("condition", source, (at,), text, (), cost)
+            yield change("condition", source, (at,), text, (), COSTS.near if _is_general(text, label) else cost)
     for label, at in there.items():
         if label not in here:
-            yield change("condition", source, (), text, (at,), cost)
+            yield change("condition", source, (), text, (at,), COSTS.near if _is_general(source, label) else cost)
+
+
+def _is_general(reading: Reading, label: str) -> bool:
+    """Whether "who" or "when" says what "if" says on the other side: "students who fail", "if students fail"."""
+    return label == "if" and any(word.lower in ("who", "when", "whoever", "whenever") for word in reading.words)
 
 
 def tenses(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     here, there = verbs(source), verbs(text)
-    said: set[str] = {tense for verb in here.values() for tense in verb.tenses if tense}
+    said: set[str] = {tense for verb in here.values() if "" not in verb.tenses for tense in verb.tenses}
     flagged = False
-    for at, other in sorted(alignment.to_text.items()):
-        if at in here and other in there:
+    for match in sorted(alignment.matches, key=lambda match: match.source):
+        at = next((place for place in match.source if place in here), None)
+        other = next((place for place in match.text if place in there), None)
+        if at is not None and other is not None:
             cost = tense_cost(here[at], there[other])
+            if cost and source.question and "future" in there[other].tenses | here[at].tenses:
+                cost = COSTS.perfect
             if cost:
                 flagged = flagged or cost >= COSTS.tense
-                yield change("tense", source, (at,), text, (other,), cost)
-    alone = {at: verb for at, verb in here.items() if at not in alignment.to_text}
-    others = {at: verb for at, verb in there.items() if at not in alignment.to_source}
+                yield change("tense", source, _group(at, here[at]), text, _group(other, there[other]), cost)
+    alone = {at: verb for at, verb in here.items() if at not in alignment.used_source}
+    others = {at: verb for at, verb in there.items() if at not in alignment.used_text}
     copulas = [at for at in alone if source.words[at].kind == "auxiliary"]
     other_copulas = [at for at in others if text.words[at].kind == "auxiliary"]
     if copulas and other_copulas and not flagged:
@@ -231,25 +305,34 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
             if not any(_compatible(tense, mine) for tense in others[at].tenses for mine in tenses_here):
                 flagged = True
                 yield change("tense", source, copulas[:1], text, (at,), COSTS.tense)
-    if not flagged and said:
+    if not flagged and said - {"modal"}:
         for at, verb in others.items():
             certain = verb.tenses - {"modal", "perfect"}
-            if len(certain) == 1 and "" not in certain and len(verb.tenses) == 1:
-                if not any(_compatible(tense, mine) for tense in certain for mine in said):
-                    yield change("tense", source, (), text, (at,), COSTS.tense)
-                    break
+            sure = len(certain) == 1 == len(verb.tenses) and "" not in certain
+            if sure and not any(_compatible(tense, mine) for tense in certain for mine in said):
+                yield change("tense", source, (), text, (at,), COSTS.tense)
+                break
+
+
+def _group(at: int, verb: Verb) -> Sequence[int]:
+    """A verb with its auxiliaries, where they stand before it."""
+    return range(verb.first, at + 1) if at - verb.first < 4 else (at,)
 
 
 def tense_cost(verb: Verb, other: Verb) -> float:
-    if "" in verb.tenses or "" in other.tenses or verb.tenses & other.tenses:
+    either = verb.tenses | other.tenses
+    if "" in either or "modal" in either or verb.tenses & other.tenses:  # modals are compared on their own
         return 0.0
     if any(_compatible(one, two) for one in verb.tenses for two in other.tenses):
         return COSTS.perfect
-    return 0.0 if "modal" in verb.tenses | other.tenses else COSTS.tense
+    return COSTS.tense
+
+
+_NEAR_TENSES = ({"past", "perfect"}, {"present", "perfect"}, {"past", "pluperfect"})
 
 
 def _compatible(tense: str, other: str) -> bool:
-    return tense == other or {tense, other} in ({"past", "perfect"}, {"present", "perfect"})
+    return tense == other or "modal" in (tense, other) or {tense, other} in _NEAR_TENSES
 
 
 def plurals(alignment: Alignment) -> Iterator[Change]:
@@ -260,6 +343,8 @@ def plurals(alignment: Alignment) -> Iterator[Change]:
         word, mate = source.words[at], text.words[other]
         plural, other_plural = is_plural(word), is_plural(mate)
         if plural is None or other_plural is None or plural == other_plural or not _shares_noun(word, mate):
+            continue
+        if _is_each_or_all(source, at) and _is_each_or_all(text, other):
             continue
         if (
             _is_loose(source, at)
@@ -282,7 +367,15 @@ def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
     verb = verb_places.get(at)
     if verb is None:
         return False
-    return verb.first != at or (at > 0 and reading.words[at - 1].kind in ("person", "name"))
+    before = reading.words[at - 1] if at else None
+    if before is None or before.lower in closed.PERSONS or verb.first != at:
+        return before is None or verb.first != at or before.lower not in closed.POSSESSIVES
+    return before.kind not in ("determiner", "number", "preposition") and not before.is_part("a")
+
+
+def _is_each_or_all(reading: Reading, at: int) -> bool:
+    """Whether the noun stands for all of its kind: "every student", "all students"."""
+    return any(word.lower in ("all", "every", "each", "any") for word in reading.words[max(0, at - 3) : at])
 
 
 def _is_loose(reading: Reading, at: int) -> bool:
@@ -293,8 +386,47 @@ def _is_loose(reading: Reading, at: int) -> bool:
         after is not None
         and (after.is_part("n") and after.kind in ("content", "name"))
         and words[at].end + 1 >= after.start
+        and not is_plural(words[at])
     )
     return compound or (before is not None and before.kind == "number" and before.value not in ("1", "one"))
+
+
+def is_degree(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether an ending says what "more" or "most" says: "more quickly", "faster"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    place = mates.get(at + 1)
+    ending = {"more": "er", "most": "est"}.get(reading.words[at].lower)
+    return ending is not None and place is not None and other.words[place].lower.endswith(ending)
+
+
+def is_each(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "each" or "every" says what "a" or "per" says on the other side: "each year", "a year"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    place = mates.get(at + 1)
+    if reading.words[at].lower not in ("each", "every") or not place:
+        return False
+    return other.words[place - 1].lower in ("a", "an", "per")
+
+
+def is_support(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a verb only carries a noun that is a verb on the other side: "received invitations", "was invited"."""
+    reading = alignment.source if in_source else alignment.text
+    if closed.SUPPORTING.isdisjoint(base for base, _ in reading.words[at].bases):
+        return False
+    return any(
+        match.step.kind in ("family", "form") and at < (match.source if in_source else match.text)[0] < at + 5
+        for match in alignment.matches
+    )
+
+
+def is_particle(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a particle goes with a verb that has a counterpart: "cut up", "slice"."""
+    reading, used = (alignment.source, alignment.used_source) if in_source else (alignment.text, alignment.used_text)
+    if reading.words[at].lower not in closed.PARTICLES or at == 0 or at - 1 not in used:
+        return False
+    return any(phrase.places[-1] == at and at - 1 in phrase.places for phrase in reading.phrases)
 
 
 _LIKE = [
@@ -303,7 +435,7 @@ _LIKE = [
         "in at on within inside during into",
         "by through via with",
         "to into toward towards onto",
-        "about on over regarding",
+        "about on over regarding of",
         "of from in",
         "for to",
         "above over",
@@ -325,9 +457,10 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
     to_text = {-1: -1, len(source.words): len(text.words), **alignment.to_text}
     kept = {match.source[0] for match in alignment.matches if match.step.kind == "kept" and len(match.source) == 1}
     kept |= {-1, len(source.words)}
-    for left, right in zip(order, order[1:], strict=False):
+    auxiliaries: list[Change] = []
+    for left, right in pairwise(order):
         other_left, other_right = to_text.get(left), to_text.get(right)
-        if other_left is None or other_right is None or rank[other_right] != rank[other_left] + 1:
+        if other_left not in rank or other_right not in rank or rank[other_right] != rank[other_left] + 1:
             continue
         gap = [at for at in range(left + 1, right) if at not in alignment.used_source]
         other_gap = [at for at in range(other_left + 1, other_right) if at not in alignment.used_text]
@@ -339,7 +472,12 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
         yield from _prepositions(alignment, gap, other_gap, number, same)
         yield from _determiners(alignment, gap, other_gap)
         if same:
-            yield from _auxiliaries(alignment, gap, other_gap)
+            auxiliaries += _auxiliaries(alignment, gap, other_gap)
+    lost, new = (Counter(getattr(item, side).lower() for item in auxiliaries) for side in ("source", "text"))
+    for item in auxiliaries:
+        moved = item.source.lower() in new if item.source else item.text.lower() in lost
+        if not moved:
+            yield item
 
 
 def _is_date(reading: Reading, at: int) -> bool:
@@ -366,7 +504,21 @@ def _prepositions(
     lost = tuple(at for at in here if source.words[at].lower in changed)
     new = tuple(at for at in there if text.words[at].lower in changed)
     alike = any(changed <= group for group in _LIKE) and lost and new
-    if number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
+    day = (*lost, *new) and any(
+        reading.words[at + 1].lower in closed.DAYS
+        for reading, places in ((source, lost), (text, new))
+        for at in places
+        if at + 1 < len(reading.words)
+    )
+    share = changed == {"by"} and any(
+        reading.words[at + 1].value.endswith("percent")
+        for reading, places in ((source, lost), (text, new))
+        for at in places
+        if at + 1 < len(reading.words)
+    )
+    if share or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
+        cost = COSTS.determiner
+    elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
     elif alike or not same:
         cost = COSTS.pronoun
@@ -381,7 +533,7 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
     source, text = alignment.source, alignment.text
     here, there = _of_kind(source, gap, "determiner"), _of_kind(text, other_gap, "determiner")
     names, others = {source.words[at].lower for at in here}, {text.words[at].lower for at in there}
-    if names ^ others - {"a", "an"}:
+    if (names ^ others) - {"a", "an"}:
         yield change("determiner", source, tuple(here), text, tuple(there), COSTS.determiner)
 
 
@@ -421,7 +573,7 @@ def _thing(reading: Reading, at: int) -> int | None:
     if _is_date(reading, at):
         return None
     for place in range(at + 1, min(at + 4, len(words))):
-        if words[place].kind == "mark":
+        if words[place].kind in ("mark", "preposition"):
             break
         if words[place].kind in ("content", "name"):
             return place
@@ -433,7 +585,7 @@ def roles(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     here, there = verbs(source), verbs(text)
     for at, other in sorted(alignment.to_text.items()):
-        if at in here and other in there and source.words[at].kind != "auxiliary":
+        if at in here and other in there and _is_sure(here[at]) and _is_sure(there[other]):
             doer, sufferer = _sides(source, at, here)
             other_doer, other_sufferer = _sides(text, other, there)
             mapped_doer = {alignment.to_text[place] for place in doer if place in alignment.to_text}
@@ -446,15 +598,19 @@ def roles(alignment: Alignment) -> Iterator[Change]:
     yield from _exchanged(alignment)
 
 
+def _is_sure(verb: Verb) -> bool:
+    return verb.passive or "" not in verb.tenses
+
+
 def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int], set[int]]:
     """The names and nouns before and after a verb, as doer and sufferer."""
     words = reading.words
     left: set[int] = set()
     for place in range(found[at].first - 1, -1, -1):
         word = words[place]
-        if _ends_side(words, place) or (place in found and not is_plural(word) and not word.is_part("n")):
+        if _ends_side(words, place) or (place in found and not word.is_part("n")):
             break
-        if _is_thing(word):
+        if _is_thing(word) and _is_bare(words, place):
             left.add(place)
     right: set[int] = set()
     agent: set[int] = set()
@@ -464,13 +620,13 @@ def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int],
         if _ends_side(words, place) or (place in found and not word.is_part("n")):
             break
         by = by or word.lower == "by"
-        if _is_thing(word):
+        if _is_thing(word) and (by or _is_bare(words, place)):
             (agent if by else right).add(place)
     return (agent, left) if found[at].passive else (left, right | agent)
 
 
 def _ends_side(words: Sequence[Word], place: int) -> bool:
-    return words[place].text in ".;:!?" or words[place].lower in (
+    return words[place].text in ".,;:!?" or words[place].lower in (
         "that",
         "which",
         "who",
@@ -482,7 +638,22 @@ def _ends_side(words: Sequence[Word], place: int) -> bool:
     )
 
 
+def _is_bare(words: Sequence[Word], at: int) -> bool:
+    """Whether no preposition stands before the noun phrase of this word."""
+    for place in range(at - 1, max(-1, at - 5), -1):
+        word = words[place]
+        if word.kind == "preposition" or word.lower in closed.PREPOSITIONS:
+            return False
+        if word.kind not in ("determiner", "person", "number", "content", "name") or (
+            word.is_part("v") and not word.is_part("n")
+        ):
+            return True
+    return True
+
+
 def _is_thing(word: Word) -> bool:
+    if word.lower in closed.DAYS or word.lower in closed.MONTHS or any(base in closed.TIMES for base, _ in word.bases):
+        return False
     return word.kind == "name" or (word.kind == "content" and word.is_part("n"))
 
 
@@ -501,7 +672,7 @@ def _exchanged(alignment: Alignment) -> Iterator[Change]:
             crossed = _alike(context, other_rival) + _alike(rival, other_context)
             own = _alike(context, other_context) + _alike(rival, other_rival)
             between = source.words[span[-1] + 1 : other_span[0]]
-            if crossed >= 3 and crossed > own and not _is_loose_link(between):
+            if crossed >= 3 and crossed >= own + 2 and not _is_loose_link(between):
                 yield change("roles", source, (*span, *other_span), text, (first, other_first), COSTS.roles)
                 return
 
@@ -518,7 +689,10 @@ def _spans(reading: Reading) -> list[list[int]]:
 
 
 def _around(reading: Reading, first: int, last: int) -> tuple[str, str]:
+    """The neighbours of a run of words, articles left out."""
     words = reading.words
+    while first and words[first - 1].kind == "determiner":
+        first -= 1
     before = words[first - 1].lower if first else "^"
     after = words[last + 1].lower if last + 1 < len(words) else "$"
     return before, "$" if after in ".!?" else after

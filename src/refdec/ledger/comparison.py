@@ -6,17 +6,25 @@ Plain rules and a lexicon, no model. It knows English; of other languages it com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
 from typing import Any
 
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
-from refdec.ledger.change import Change, change
-from refdec.ledger.checks import CHECKS
+from refdec.ledger.change import Change, Place, change
+from refdec.ledger.checks import (
+    CHECKS,
+    asked_noun,
+    gives_cause,
+    is_degree,
+    is_each,
+    is_particle,
+    is_support,
+    says_cause,
+)
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
-from refdec.ledger.reading import Reading, Word, read
+from refdec.ledger.reading import Reading, Word, read, sharing_names
 
 OTHER_LANGUAGE = "This is not English: only words and stems are compared."
 
@@ -59,13 +67,24 @@ class Comparison:
 def compare(source: str, text: str) -> Comparison:
     """Account for every word of two texts: the second one should say what the first one says."""
     here, there = read(source), read(text)
+    here, there = sharing_names(here, there), sharing_names(there, here)
     alignment = align(here, there)
     english = is_english(source)
     changes = [*_matched(alignment), *_left_over(alignment)]
     if english:
         changes += [item for check in CHECKS for item in check(alignment)]
-    changes.sort(key=lambda item: (item.source_place is None, item.source_place or item.text_place or (0, 0)))
+    changes = _converse(changes)
     return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
+
+
+def _converse(changes: list[Change]) -> list[Change]:
+    """Two exchanged words and one opposite say the same again: "Ann is older than Bo", "Bo is younger than Ann"."""
+    exchanged = [item for item in changes if item.kind == "roles"]
+    opposites = [item for item in changes if item.kind == "opposite"]
+    if len(exchanged) != 1 or len(opposites) != 1:
+        return changes
+    rest = [item for item in changes if item not in (*exchanged, *opposites)]
+    return [*rest, replace(opposites[0], kind="converse", cost=COSTS.near)]
 
 
 def _total(changes: list[Change]) -> float:
@@ -99,10 +118,32 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     for at in alignment.free_source():
         cost = lost_price(source, at, alignment.used_source)
+        if _is_said_otherwise(alignment, at, in_source=True):
+            cost = COSTS.determiner
         yield change(_kind(source.words[at], "lost"), source, (at,), text, (), cost)
     for at in alignment.free_text():
         cost = new_price(text, at, alignment.used_text)
+        if _is_said_otherwise(alignment, at, in_source=False):
+            cost = COSTS.determiner
         yield change(_kind(text.words[at], "new"), source, (), text, (at,), cost)
+
+
+def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether the grammar of the other text says it: "each year" and "a year", "the reason" and "why"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    if is_each(alignment, at, in_source) or is_degree(alignment, at, in_source):
+        return True
+    if is_support(alignment, at, in_source) or is_particle(alignment, at, in_source):
+        return True
+    if says_cause(reading.words[at]) and gives_cause(other):
+        return True
+    if not reading.question:
+        return False
+    named = bool(at) and reading.words[at - 1].lower in ("what", "which") and reading.words[at].is_part("n")
+    if named and any(word.lower in ("what", "which") for word in other.words):  # "which city", "what"
+        return True
+    small = {word.lower for word in other.words if word.kind == "link"}
+    return any(asked_noun(word, "what", reading) == at for word in small)
 
 
 def lost_price(source: Reading, at: int, used: set[int]) -> float:
@@ -141,33 +182,35 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
     return COSTS.strict if word.kind == "strict" else content
 
 
-def _joined(changes: list[Change], source: str, text: str) -> Iterator[Change]:
-    """Words lost or new side by side as one change: "two weeks ago"."""
-    for _, run in groupby(changes, key=lambda item: id(item) if item.kind not in ("lost", "new") else item.kind):
-        parts = list(run)
-        while parts:
-            item = parts.pop(0)
-            while parts and _gap(item, parts[0], source, text):
-                item = _both(item, parts.pop(0), source, text)
-            yield item
+def _joined(changes: list[Change], source: str, text: str) -> list[Change]:
+    """The changes in order, with words lost or new side by side as one: "two weeks ago"."""
+    lost = [item for item in changes if item.kind in _ONE_SIDED and not item.text]
+    new = [item for item in changes if item.kind in _ONE_SIDED and not item.source]
+    rest = [item for item in changes if item.kind not in _ONE_SIDED or (item.source and item.text)]
+    return sorted([*rest, *_runs("lost", lost, source), *_runs("new", new, text)], key=_order)
 
 
-def _gap(item: Change, following: Change, source: str, text: str) -> bool:
-    """Whether nothing but small words stands between two changes of one kind."""
-    place, other, said = (
-        (item.source_place, following.source_place, source)
-        if item.kind == "lost"
-        else (item.text_place, following.text_place, text)
-    )
-    return place is not None and other is not None and not said[place[1] : other[0]].strip()
+_ONE_SIDED = ("lost", "new", "name", "number")
 
 
-def _both(item: Change, following: Change, source: str, text: str) -> Change:
-    cost = item.cost + following.cost
-    if item.source_place and following.source_place:
-        place = item.source_place[0], following.source_place[1]
-        return Change(item.kind, source[slice(*place)], "", place, None, cost)
-    assert item.text_place is not None
-    assert following.text_place is not None
-    place = item.text_place[0], following.text_place[1]
-    return Change(item.kind, "", text[slice(*place)], None, place, cost)
+def _order(item: Change) -> tuple[bool, Place]:
+    return item.source_place is None, item.source_place or item.text_place or (0, 0)
+
+
+def _runs(kind: str, changes: list[Change], said: str) -> Iterator[Change]:
+    """Changes of one side; those with nothing but a space between them are put together."""
+    run: Change | None = None
+    for item in sorted(changes, key=_order):
+        place, start = (run.source_place or run.text_place if run else None), item.source_place or item.text_place
+        if run is None or place is None or start is None or said[place[1] : start[0]].strip():
+            if run is not None:
+                yield run
+            run = item
+            continue
+        place = place[0], start[1]
+        words, cost = said[slice(*place)], run.cost + item.cost
+        run = (
+            Change(kind, words, "", place, None, cost) if kind == "lost" else Change(kind, "", words, None, place, cost)
+        )
+    if run is not None:
+        yield run

@@ -49,7 +49,7 @@ class Costs:
     direction: float = 1.2  # from, to; with, without
     number_preposition: float = 1.2
     number_moved: float = 2.0
-    auxiliary: float = 0.6
+    auxiliary: float = 0.5
     determiner: float = 0.05
     roles: float = 3.0  # who does what to whom
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-NEGATIONS = _words("not no never none nobody nothing neither nor nowhere without cannot hardly scarcely barely unable")
+def _in_order(text: str) -> list[str]:
+    return text.split()
+
+
+NEGATIONS = words("not no never none nobody nothing neither nor nowhere without cannot hardly scarcely barely")
 MODALS = {
     "will": "will",
     "shall": "will",
@@ -19,6 +23,7 @@ MODALS = {
     "must": "must",
     "should": "should",
     "ought": "should",
+    "have to": "must",
 }
 """Each modal and the one it counts as."""
 
@@ -41,73 +46,87 @@ AUXILIARIES = {**BE, **HAVE, **DO}
 """Forms of be, have and do with their tense."""
 
 PERSONS = {
-    **dict.fromkeys(_words("i me my mine myself"), "I"),
-    **dict.fromkeys(_words("we us our ours ourselves"), "we"),
-    **dict.fromkeys(_words("you your yours yourself yourselves"), "you"),
-    **dict.fromkeys(_words("he him his himself"), "he"),
-    **dict.fromkeys(_words("she her hers herself"), "she"),
-    **dict.fromkeys(_words("it its itself"), "it"),
-    **dict.fromkeys(_words("they them their theirs themselves themself"), "they"),
+    **dict.fromkeys(words("i me my mine myself"), "I"),
+    **dict.fromkeys(words("we us our ours ourselves"), "we"),
+    **dict.fromkeys(words("you your yours yourself yourselves"), "you"),
+    **dict.fromkeys(words("he him his himself"), "he"),
+    **dict.fromkeys(words("she her hers herself"), "she"),
+    **dict.fromkeys(words("it its itself"), "it"),
+    **dict.fromkeys(words("they them their theirs themselves themself"), "they"),
 }
 SPEAKERS = frozenset({"I", "we", "you"})
 
-DETERMINERS = _words("a an the this that these those such some any")
-PREPOSITIONS = _words(
+DETERMINERS = words("a an the this that these those such some any")
+PREPOSITIONS = words(
     "of in on at by for with from to into onto as than through during against between among per via toward towards "
     "within across along amid despite upon near over under above below beyond behind beside inside outside around "
     "about like since off out"
 )
-DIRECTIONS = _words("from to into for against by with over under above below behind between off out per than since")
+DIRECTIONS = words("from to into for against by with over under above below behind between off out per than since")
 """Prepositions whose exchange changes what is said."""
 
-CONDITIONS = _words("if unless whether")
+CONDITIONS = words("if unless whether")
 CONNECTIVES = {
-    **dict.fromkeys(_words("because therefore thus hence consequently so"), "cause"),
+    **dict.fromkeys(words("because therefore thus hence consequently so"), "cause"),
     **dict.fromkeys(
-        _words("although though but however yet nevertheless nonetheless whereas despite while"), "contrast"
+        words("although though but however yet nevertheless nonetheless whereas despite while"), "contrast"
     ),
     "or": "or",
     "and": "and",
 }
-LINKS = _words("and or but that which who whom whose when while where as because although though so then there")
-QUESTION_WORDS = _words("what which who whom whose when where why how")
+CAUSING = words("cause lead result force due owing thanks reason")
+"""Words that give a cause as "because" does."""
 
-STRICT = _words(
-    "before after until till up down last next previous all every each both either several few many much most more less "
-    "least fewer only also too still already yet again almost nearly about around approximately always often sometimes "
-    "rarely seldom ever even once twice soon later earlier ago early late above below over under inside outside "
-    "former latter except instead rather enough"
+ADVISING = words("recommend advise suggest urge propose demand")
+"""Verbs that say what should be."""
+
+SUPPORTING = words("receive have make give take hold carry conduct do get put offer show feel provide be become go")
+"""Verbs that say little beside a noun: "make a decision"."""
+
+LINKS = words("and or but that which who whom whose when while where as because although though so then there")
+QUESTION_WORDS = words("what which who whom whose when where why how")
+
+STRICT = words(
+    "before after until till up down last next previous all every each both either several few many much most more "
+    "less least fewer only also too still already yet again almost nearly about around approximately always often "
+    "sometimes rarely seldom ever even once twice soon later earlier ago early late above below over under inside "
+    "outside former latter except instead rather enough"
 )
 """Words that no other word may replace, save those of their group in synonyms.txt."""
 
-LIGHT = _words(
+LIGHT = words(
     "very really quite just actually indeed simply so then there here thing things way ways fact kind sort one ones "
-    "make made makes making take takes took taken taking get gets got getting gotten give gives gave given giving go goes "
-    "going went gone come comes came have having do doing done let lets use used using people person someone somebody "
-    "something anyone anything own able certain well please currently now also too even upon else order same such "
-    "today located called named known particular various respectively thereby therein regard regarding terms term else"
+    "make made makes making take takes took taken taking get gets got getting gotten give gives gave given giving go "
+    "goes going went gone come comes came have having do doing done let lets use used using people person someone "
+    "somebody something anyone anything own able certain well please currently now also too even upon else order same "
+    "such spend spends spent spending today wear wears wearing worn located called named known particular various "
+    "respectively thereby therein regard regarding terms term else"
 )
 """Words that say little by themselves."""
 
-PARTICLES = _words("up down off out away back over on in along through around about apart together aside")
+PARTICLES = words("up down off out away back over on in along through around about apart together aside")
 
 NUMBER_WORDS = {
     name: value
     for value, name in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-        "eighteen nineteen".split()
+        _in_order(
+            "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+            "seventeen eighteen nineteen"
+        )
     )
 } | {
     name: 10 * value
-    for value, name in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)
+    for value, name in enumerate(_in_order("twenty thirty forty fifty sixty seventy eighty ninety"), start=2)
 }
 SCALES = {"hundred": 100, "thousand": 1000, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 SCALE_MARKS = {"k": 10**3, "m": 10**6, "mn": 10**6, "mln": 10**6, "bn": 10**9, "b": 10**9, "tn": 10**12}
 ORDINALS = {
     name: value
     for value, name in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
-        "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth".split(),
+        _in_order(
+            "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth "
+            "fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+        ),
         start=1,
     )
 } | {"thirtieth": 30, "hundredth": 100}
@@ -116,6 +135,7 @@ CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
 CONTRACTED = {
     "can't": ("can", "not"),
     "cannot": ("can", "not"),
+    "unable": ("not", "able"),
     "won't": ("will", "not"),
     "shan't": ("shall", "not"),
     "ain't": ("is", "not"),
@@ -126,16 +146,21 @@ CONTRACTED = {
     "o'clock": ("o'clock",),
 }
 ENDINGS = {"n't": "not", "'ll": "will", "'re": "are", "'ve": "have", "'m": "am", "'d": "would"}
-TAKE_IS = _words("it he she that this there what who where how when why here everything everyone nobody one which")
+TAKE_IS = words("it he she that this there what who where how when why here everything everyone nobody one which")
 """Words after which 's is a verb and no possessive."""
 
-TITLES = _words(
+TITLES = words(
     "mr mrs ms dr prof sir president senator sen minister prime governor gov chairman judge king queen captain "
     "general professor doctor spokesman spokeswoman director chief secretary"
 )
-DAYS = _words("monday tuesday wednesday thursday friday saturday sunday")
-MONTHS = _words("january february march april may june july august september october november december")
-REPORTED = _words(
-    "say said says tell told ask asked add added announce announced report reported think thought believe "
-    "believed know knew hope hoped promise promised predict predicted expect expected claim claimed warn warned"
+POSSESSIVES = words("my your his her its our their whose")
+TIMES = words(
+    "second minute hour day night morning afternoon evening week weekend month year decade century time today "
+    "yesterday tomorrow spring summer autumn winter"
+)
+DAYS = words("monday tuesday wednesday thursday friday saturday sunday")
+MONTHS = words("january february march april may june july august september october november december")
+REPORTED = words(
+    "say said says tell told ask asked add added announce announced report reported think thought believe believed "
+    "know knew hope hoped promise promised predict predicted expect expected claim claimed warn warned"
 )

@@ -56,19 +56,17 @@ def verb_forms(lower: str) -> frozenset[str]:
     return frozenset(forms)
 
 
-_UNCHANGED = frozenset(
-    "put set cut let hit hurt shut cost quit spread bet burst cast split become come run read".split()
+_UNCHANGED = closed.words("put set cut let hit hurt shut cost quit spread bet burst cast split read beat")
+_ONLY_PARTICIPLE = closed.words(
+    "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn "
+    "born sworn been become overcome"
 )
-_ONLY_PARTICIPLE = frozenset(
-    "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn born "
-    "sworn been become overcome".split()
+_ONLY_PAST = closed.words(
+    "went did began drank sang swam rang sank shrank sprang knew grew threw flew drew blew wore tore bore swore came "
+    "became ran ate broke chose drove fell forgot forgave froze gave hid lay rode rose saw shook spoke stole took "
+    "woke wrote was were overcame undertook mistook withdrew arose awoke beat bit overthrew"
 )
-_ONLY_PAST = frozenset(
-    "went did began drank sang swam rang sank shrank sprang knew grew threw flew drew blew wore tore bore swore came became "
-    "ran ate broke chose drove fell forgot forgave froze gave hid lay rode rose saw shook spoke stole took woke wrote was "
-    "were overcame undertook mistook withdrew arose awoke beat bit overthrew".split()
-)
-_PAST_IN_N = frozenset("ran began won spun shone overran".split())
+_PAST_IN_N = closed.words("ran began won spun shone overran")
 
 
 def verbs(reading: Reading) -> dict[int, Verb]:
@@ -103,7 +101,7 @@ def _chain(words: Sequence[Word], at: int) -> list[int]:
             chain.insert(0, place)
             if word.lower == "to" or word.kind == "modal":
                 break
-        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now"):
+        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now", "longer"):
             skipped += 1
         elif not chain and words[at].kind != "auxiliary" and forms & {"base", "participle", "ing"}:
             return _inverted(words, at, forms)
@@ -143,7 +141,7 @@ def _chain_tense(words: Sequence[Word], chain: Sequence[int]) -> tuple[str, bool
         modal = closed.MODALS[first]
         return {"will": "future", "would": "future"}.get(modal, "modal"), passive
     if first in closed.HAVE:
-        return ("perfect" if closed.HAVE[first] == "present" else "past" if first == "had" else ""), passive
+        return {"present": "perfect", "past": "pluperfect", "": ""}[closed.HAVE[first]], passive
     return closed.AUXILIARIES[first], passive
 
 
@@ -161,11 +159,11 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     nominal = (
         before is None
         or before.kind in _NOMINAL
-        or before.is_part("a")
+        or _is_adjective(before)
         or before.lower in ("his", "her", "its", "their", "my", "our", "your", "whose")
     )
     if "past" in forms and "participle" in forms:
-        loose = (after is None or after.kind in ("preposition", "mark", "strict")) or nominal
+        loose = (after is None or after.kind in ("preposition", "mark")) or nominal
         unchanged = {"present"} if "base" in forms else set()
         return Verb(
             frozenset({"past", *unchanged, *([""] if loose else [])}), after is not None and after.lower == "by", at
@@ -173,18 +171,32 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     if "past" in forms:
         return Verb(frozenset({"past"}), False, at)
     if "s" in forms:
-        noun = any(part == "n" for _, part in word.bases)
+        verbal = (before is not None and before.kind in ("person", "name")) or (
+            after is not None and after.kind in ("determiner", "person", "name", "number")
+        )
+        noun = word.is_part("n") and not verbal and not _is_mostly_verb(word)
         return Verb(frozenset({"present", *([""] if noun else [])}), False, at)
     if before is not None and (before.kind == "person" or is_plural(before)) and not nominal:
         return Verb(frozenset({"present"}), False, at)
     return Verb(frozenset({"present", ""}), False, at)
 
 
+def _is_adjective(word: Word) -> bool:
+    return word.is_part("a") and not word.is_part("n")
+
+
+def _is_mostly_verb(word: Word) -> bool:
+    """Whether a word has far more senses as a verb than as a noun, as "says" has."""
+    senses = {"n": 0, "v": 0}
+    for base, part in word.bases:
+        known = entry(base)
+        if known and part in senses:
+            senses[part] += len(known.common.get(part, ())) + len(known.rare.get(part, ()))
+    return senses["v"] >= 3 * senses["n"]
+
+
 def is_plural(word: Word) -> bool | None:
     """Whether a noun is plural; None where the form does not tell, or it may be a verb."""
     if word.kind not in ("content", "light") or not word.is_part("n"):
         return None
-    for base, part in word.bases:
-        if part == "n" and base != word.lower:
-            return True
-    return False
+    return any(part == "n" and base != word.lower for base, part in word.bases)

@@ -9,6 +9,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.lexicon import lemmas
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?")
+_CONTRACTED = re.compile(r"n['’]t$|['’].*$")
 _CODE = re.compile(r"[{}<>=;\\|^~]|\w\(|\)\.|::|_\w")
 
 KNOWN = 0.6
@@ -39,10 +40,18 @@ def is_english(text: str) -> bool:
         return False
     if len(_CODE.findall(text)) > CODE * len(words):
         return False
-    plain = [word for number, word in enumerate(words) if not number or not word[0].isupper()] or words
-    lowered = [re.split(r"['’]", word.lower())[0] for word in plain]
+    plain = [
+        word for number, word in enumerate(words) if not word[0].isupper() or (not number and _is_known(word.lower()))
+    ]
+    if not plain:
+        return text.isascii() and all(len(word) > 1 for word in words)  # names alone
+    lowered = [_CONTRACTED.sub("", word.lower()) for word in plain]
     small = sum(word in _SMALL for word in lowered)
-    known = sum(word in _SMALL or (len(word) > 2 and bool(lemmas(word))) for word in lowered)
+    known = sum(map(_is_known, lowered))
     if len(lowered) >= 5 and not small:
         return False
     return known >= KNOWN * len(lowered)
+
+
+def _is_known(lower: str) -> bool:
+    return lower in _SMALL or any(part == "v" or len(lower) > 2 for _, part in lemmas(lower))

@@ -24,7 +24,7 @@ Lemma = tuple[str, str]
 class Entry:
     """What the lexicon knows of a word or a phrase (whose words are joined by "_")."""
 
-    common: dict[str, frozenset[str]]  # groups by part of speech
+    common: dict[str, tuple[str, ...]]  # groups by part of speech, the most frequent first
     rare: dict[str, frozenset[str]]
     family: frozenset[str]
     bases: tuple[Lemma, ...]  # of an irregular form
@@ -75,7 +75,7 @@ def entry(word: str) -> Entry | None:
     common, rare = {}, {}
     for part in filter(None, senses.split(";")):
         first, _, second = part[1:].partition("|")
-        common[part[0]] = frozenset(filter(None, first.split(",")))
+        common[part[0]] = tuple(filter(None, first.split(",")))
         rare[part[0]] = frozenset(filter(None, second.split(",")))
     relatives = frozenset(word[: int(item[0], 36)] + item[1:] for item in family.split(",") if item)
     lemmas = tuple((item[2:], item[0]) for item in bases.split(",") if item)
@@ -146,10 +146,10 @@ def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, .
     for number, line in enumerate(text.splitlines()):
         for item in line.partition("#")[0].split("="):
             words = tuple(item.split())
-            if words:
-                groups["_".join(words)].add(number)
             if len(words) > 1:
                 phrases[words[0]].add(words)
+            for name in {"_".join(words), *(base for base, _ in lemmas("_".join(words)))} if words else ():
+                groups[name].add(number)
     return (
         {word: frozenset(numbers) for word, numbers in groups.items()},
         {first: sorted(items, key=len, reverse=True) for first, items in phrases.items()},
@@ -166,18 +166,21 @@ class Meaning:
         rare: set[str] = set()
         family: set[str] = set()
         own: set[int] = set()
+        main: set[str] = set()
         groups, _ = own_groups()
         for word, part in bases:
             known = entry(word)
             if known:
-                common |= known.common.get(part, frozenset())
+                senses = known.common.get(part, ())
+                common.update(senses)
+                main.update(senses[:1] if part == "n" else senses)
                 rare |= known.rare.get(part, frozenset())
                 family |= known.family
             own |= groups.get(word, frozenset())
         self.names = frozenset(word for word, _ in bases)
         self.common, self.rare = frozenset(common), frozenset(rare - common)
         self.family, self.own = frozenset(family), frozenset(own)
-        self.above = frozenset(other for name in common for other in group(name).above)
+        self.above = frozenset(other for name in main for other in group(name).above)
         both = common | self.above
         self.against = frozenset(other for name in both for other in group(name).against)
 

@@ -7,7 +7,7 @@ second text.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from refdec.ledger import function_words as closed
@@ -97,6 +97,7 @@ def read(text: str) -> Reading:
         words.append(word)
     words = _with_numbers(words)
     words = _with_names(words)
+    words = [_in_place(words, at) for at in range(len(words))]
     return Reading(text, tuple(words), tuple(_phrases(words)), text.rstrip("\"'”’) ").endswith("?"))
 
 
@@ -123,17 +124,17 @@ def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
         elif kind == "word":
             pieces.extend((raw, part, start, end, kind) for part in _apart(lower))
         elif kind == "initials":
-            short = lower[:-1] if lower.replace(".", "") in ("am", "pm") else lower
-            pieces.append((raw, short.replace(".", "") if len(short) > 6 else short, start, end, "word"))
+            bare = lower.replace(".", "")
+            pieces.append((raw, bare if bare in ("am", "pm", "eg", "ie") else lower, start, end, "word"))
         else:
             pieces.append((raw, lower, start, end, kind))
         glued = False
     return [piece for number, piece in enumerate(pieces) if not _is_dot_of_abbreviation(pieces, number)]
 
 
-_DOTTED = frozenset(
-    "mr mrs ms dr prof sr jr st sen rep gov gen col lt capt inc ltd co corp dept jan feb mar apr jun jul aug sep sept oct "
-    "nov dec mt vs no".split()
+_DOTTED = closed.words(
+    "mr mrs ms dr prof sr jr st sen rep gov gen col lt capt inc ltd co corp dept jan feb mar apr jun jul aug sep sept "
+    "oct nov dec mt vs no"
 )
 
 
@@ -174,19 +175,22 @@ def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, sh
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)
     name = inside and lower != "i"
     group = _closed_kind(lower)
-    if group and not (
-        name and len(lower) > 2 and group not in ("negation",) and raw.lower() == lower and not raw.isupper()
-    ):
-        return Word(raw, lower, group, start, end, _known(lower), "", opens)
+    if group and (not name or group == "negation" or (raw.isupper() and lower not in _CAPITAL_NAMES)):
+        return Word(raw, lower, group, start, end, _known(lower, group), "", opens)
     if name or (capital and opens and not lemmas(lower) and len(lower) > 1):
-        return Word(raw, lower, "name", start, end, _known(lower), "", opens)
-    return Word(raw, lower, "light" if lower in closed.LIGHT else "content", start, end, _known(lower), "", opens)
+        return Word(raw, lower, "name", start, end, _known(lower, "name"), "", opens)
+    kind = "light" if lower in closed.LIGHT else "content"
+    return Word(raw, lower, kind, start, end, _known(lower, kind), "", opens)
+
+
+_CAPITAL_NAMES = frozenset({"who", "us", "it", "may"})
+"""Small words that are names when they are written in capitals."""
 
 
 @lru_cache(maxsize=16384)
-def _known(lower: str) -> tuple[Lemma, ...]:
-    """Base forms; an unknown word has its stem."""
-    return lemmas(lower) or ((lower, "?"), (stem(lower), "?"))
+def _known(lower: str, kind: str) -> tuple[Lemma, ...]:
+    """Base forms; an unknown word that means something has its stem, too."""
+    return lemmas(lower) or ((lower, "?"), *(((stem(lower), "?"),) if kind == "content" else ()))
 
 
 @lru_cache(maxsize=4096)
@@ -283,6 +287,48 @@ def _together(number: Word, word: Word) -> str:
     return ""
 
 
+def sharing_names(reading: Reading, other: Reading) -> Reading:
+    """The reading in which the first word of a sentence is a name, too, if the other text knows it as one."""
+    names = {word.lower for word in other.words if word.kind == "name"}
+    if not any(word.opens and word.kind == "content" and word.lower in names for word in reading.words):
+        return reading
+    words = [
+        replace(word, kind="name") if word.opens and word.kind == "content" and word.lower in names else word
+        for word in reading.words
+    ]
+    return replace(reading, words=tuple(words))
+
+
+def _in_place(words: list[Word], at: int) -> Word:
+    """A word whose kind its neighbour tells: "about" is strict before a number, and "has to" is a modal."""
+    word, after = words[at], words[at + 1] if at + 1 < len(words) else None
+    if word.lower in _ELSEWHERE and word.kind != "name":
+        counts = any(other.kind == "number" for other in words[at + 1 : at + (5 if word.lower in _BOUNDS else 2)])
+        return replace(word, kind="strict" if counts else _ELSEWHERE[word.lower])
+    if word.lower in _AGES and any(other.kind == "number" for other in words[max(0, at - 3) : at + 4]):
+        return replace(word, kind="light")
+    if word.lower in closed.HAVE and after is not None and after.lower == "to":
+        return replace(word, lower="have to", kind="modal", bases=(("have_to", "?"),))
+    if word.lower == "yet" and any(other.kind == "negation" for other in words[:at]):
+        return replace(word, lower="so far", kind="light")
+    if word.lower == "nor" and any(other.kind == "negation" for other in words[:at]):
+        return replace(word, lower="or", kind="link")
+    return word
+
+
+_BOUNDS = ("over", "under", "above", "below")
+_ELSEWHERE = {
+    "about": "preposition",
+    "around": "preposition",
+    "some": "determiner",
+    **dict.fromkeys(_BOUNDS, "preposition"),
+}
+"""Words that are strict where they go with a number, and what they are elsewhere."""
+
+_AGES = ("age", "aged", "old", "older")
+"""Words that add nothing to the number of years beside them."""
+
+
 def _with_names(words: list[Word]) -> list[Word]:
     """A word that opens a sentence is a name, too, if it is one elsewhere or stands before a name and is unknown."""
     names = {word.lower for word in words if word.kind == "name"}
@@ -333,7 +379,7 @@ def _phrases(words: list[Word]) -> list[Phrase]:
                     break
                 joined = f"{joined}_{words[place].lower}"
                 add(tuple(range(at, place + 1)), joined)
-            if "v" in known.common:
+            if "v" in known.common and word.kind != "auxiliary":
                 for place in range(at + 2, min(at + 5, len(words))):  # "put the meeting off"
                     if words[place].kind == "mark":
                         break

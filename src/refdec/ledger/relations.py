@@ -121,4 +121,10 @@ def _numbers(word: Word, other: Word) -> Step | None:
         if value.rstrip(".") == other_value.rstrip(".") and not unit and not other_unit:
             return FORM
         return None
+    number, noun = (word, other) if word.kind == "number" else (other, word)
+    if _FRACTIONS.get(number.value) in noun.meaning.names:
+        return Step("synonym", COSTS.own)
     return Step("synonym", COSTS.own) if word.meaning.own & other.meaning.own else None
+
+
+_FRACTIONS = {"25 percent": "quarter", "50 percent": "half"}
