@@ -99,7 +99,7 @@ class Letters:
         self.start: tuple[str, ...] = ()
 
     def write(self, state: tuple[str, ...], word: str) -> tuple[float, tuple[str, ...]]:
-        bare = word.rstrip(".")
+        bare = word.rstrip(".?")
         return float(state.count(bare) >= self._source[bare]), (*state, bare)
 
     def missing(self, state: tuple[str, ...]) -> float:
