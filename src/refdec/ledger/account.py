@@ -160,7 +160,7 @@ class Account:
         reading, chunk_of = _read_tail(state.tail)
         last = len(state.tail) - 1
         places = range(len(reading.words))
-        found = verbs(reading)
+        found = verbs(reading, whole=False)
         starts: dict[int, list[Phrase]] = {}
         for phrase in reading.phrases:
             if phrase.places[-1] - phrase.places[0] == len(phrase.places) - 1:

@@ -57,6 +57,7 @@ def counted(reading: Reading) -> list[int]:
 
 def align(source: Reading, text: Reading) -> Alignment:
     alignment = Alignment(source, text)
+    _match_own_phrases(alignment)
     _match_equal(alignment)
     _match_by(alignment, lambda related: related.kind in ("kept", "form"))
     _match_phrases(alignment)
@@ -64,6 +65,20 @@ def align(source: Reading, text: Reading) -> Alignment:
     _match_by(alignment, lambda related: related.cost < 1)
     _match_places(alignment)
     return alignment
+
+
+def _match_own_phrases(alignment: Alignment) -> None:
+    """Two phrases of one group of synonyms.txt, though they may share a word: "keep pace with", "keep up with"."""
+    for phrase in alignment.source.phrases:
+        own = phrase.meaning.own
+        for other in alignment.text.phrases if own else ():
+            if (
+                own & other.meaning.own
+                and phrase.bases != other.bases
+                and alignment.used_source.isdisjoint(phrase.places)
+                and alignment.used_text.isdisjoint(other.places)
+            ):
+                alignment.match(phrase.places, other.places, Step("synonym", COSTS.own))
 
 
 def _match_equal(alignment: Alignment) -> None:
@@ -175,7 +190,7 @@ def _match_phrase(alignment: Alignment, phrase: Phrase, others: Iterable[Phrase]
 
 
 def _match_initials(alignment: Alignment) -> None:
-    """ "WHO" for "World Health Organization", and back."""
+    """ "WHO" for "World Health Organization", "SUV" for "sport utility vehicle", and back."""
     for forward in (True, False):
         reading, other = (alignment.source, alignment.text) if forward else (alignment.text, alignment.source)
         used, free = (
@@ -187,21 +202,32 @@ def _match_initials(alignment: Alignment) -> None:
             short = other.words[at].text.replace(".", "")
             if not (short.isupper() and len(short) > 1):
                 continue
-            for run in name_runs(reading):
-                initials = "".join(reading.words[place].text[0] for place in run if reading.words[place].kind == "name")
-                if initials == short and used.isdisjoint(run):
+            for run in [*name_runs(reading), *_content_runs(reading, len(short))]:
+                initials = "".join(
+                    reading.words[place].text[0] for place in run if reading.words[place].kind in ("name", "content")
+                )
+                if initials.upper() == short and used.isdisjoint(run):
                     here, there = (tuple(run), (at,)) if forward else ((at,), tuple(run))
                     alignment.match(here, there, KEPT)
                     break
 
 
-def name_runs(reading: Reading) -> list[list[int]]:
-    """Names of several words, "of" and "the" inside them included."""
+def _content_runs(reading: Reading, length: int) -> list[list[int]]:
+    """So many neighbouring words that mean something."""
+    return [
+        list(range(at, at + length))
+        for at in range(len(reading.words) - length + 1)
+        if all(word.kind == "content" for word in reading.words[at : at + length])
+    ]
+
+
+def name_runs(reading: Reading, inside: Sequence[str] = ("of", "the", "and", "for")) -> list[list[int]]:
+    """Names of several words, with the small words that may stand inside them."""
     runs: list[list[int]] = []
     for at, word in enumerate(reading.words):
         if word.kind != "name":
             continue
-        if runs and all(other.lower in ("of", "the", "and", "for") for other in reading.words[runs[-1][-1] + 1 : at]):
+        if runs and all(other.lower in inside for other in reading.words[runs[-1][-1] + 1 : at]):
             runs[-1].extend(range(runs[-1][-1] + 1, at + 1))
         else:
             runs.append([at])

@@ -146,7 +146,7 @@ def _is_implied(reading: Reading, modal: int, other: Reading, mates: dict[int, i
     for at in range(modal + 1, min(modal + 4, len(words))):
         place = mates.get(at)
         if place is not None and place > 0:
-            return other.words[place - 1].lower == "to"
+            return other.words[place - 1].lower == "to" and not (place > 1 and other.words[place - 2].kind == "modal")
     return False
 
 
@@ -155,7 +155,8 @@ def modal_cost(modal: Word, other: Word, sentence: Sequence[Word], question: boo
     pair = frozenset({closed.MODALS[modal.lower], closed.MODALS[other.lower]})
     if len(pair) == 1:
         return 0.0
-    loose = question or "will" not in pair or any(word.lower in closed.REPORTED for word in sentence)
+    shifts = bool(pair & {"will", "can"})  # as tenses do
+    loose = question or not shifts or any(word.lower in closed.REPORTED for word in sentence)
     return COSTS.modal_near if loose and pair in closed.NEAR_MODALS else COSTS.modal
 
 
@@ -290,7 +291,8 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
         other = next((place for place in match.text if place in there), None)
         if at is not None and other is not None:
             cost = tense_cost(here[at], there[other])
-            if cost and source.question and "future" in there[other].tenses | here[at].tenses:
+            either = there[other].tenses | here[at].tenses
+            if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
             if cost:
                 flagged = flagged or cost >= COSTS.tense
@@ -309,9 +311,19 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
         for at, verb in others.items():
             certain = verb.tenses - {"modal", "perfect"}
             sure = len(certain) == 1 == len(verb.tenses) and "" not in certain
-            if sure and not any(_compatible(tense, mine) for tense in certain for mine in said):
+            if (
+                sure
+                and not _is_empty_copula(text, at)
+                and not any(_compatible(tense, mine) for tense in certain for mine in said)
+            ):
                 yield change("tense", source, (), text, (at,), COSTS.tense)
                 break
+
+
+def _is_empty_copula(reading: Reading, at: int) -> bool:
+    """Whether a form of be only joins what stands together elsewhere: "Ann, who is 28", "what is the reason"."""
+    word, before = reading.words[at], reading.words[at - 1].lower if at else ""
+    return word.lower in closed.BE and before in ("who", "which", "that", "what", "it")
 
 
 def _group(at: int, verb: Verb) -> Sequence[int]:
@@ -323,6 +335,8 @@ def tense_cost(verb: Verb, other: Verb) -> float:
     either = verb.tenses | other.tenses
     if "" in either or "modal" in either or verb.tenses & other.tenses:  # modals are compared on their own
         return 0.0
+    if either == {"present", "perfect"} and verb.ongoing != other.ongoing:
+        return COSTS.tense  # "is filming", "has filmed"
     if any(_compatible(one, two) for one in verb.tenses for two in other.tenses):
         return COSTS.perfect
     return COSTS.tense
@@ -421,6 +435,46 @@ def is_support(alignment: Alignment, at: int, in_source: bool) -> bool:
     )
 
 
+def is_any(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a word only goes with a negation: "nobody ever", "never by anyone"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    return reading.words[at].lower in ("ever", "anyone", "anybody", "anything", "any") and all(
+        any(word.kind == "negation" for word in side.words) for side in (reading, other)
+    )
+
+
+def is_lasting(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "lasted" stands before a length of time that has "for" on the other side."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    place = mates.get(at + 1)
+    return (
+        place is not None
+        and place > 0
+        and any(base == "last" for base, _ in reading.words[at].bases)
+        and other.words[place].kind == "number"
+        and other.words[place - 1].lower == "for"
+    )
+
+
+def is_order_in_time(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "after" says what "then" says on the other side: "A came. Then B left", "After A came, B left"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates, used = (
+        (alignment.to_text, alignment.used_text) if in_source else (alignment.to_source, alignment.used_source)
+    )
+    word = reading.words[at].lower
+    if word == "after":
+        first = next((mates[place] for place in range(at + 1, min(at + 6, len(reading.words))) if place in mates), None)
+        return first is not None and any(
+            item.lower in _NEXT and place > first and place not in used for place, item in enumerate(other.words)
+        )
+    return word in _NEXT and any(item.lower == "after" and place not in used for place, item in enumerate(other.words))
+
+
+_NEXT = ("then", "afterwards", "afterward", "subsequently", "later", "next", "thereafter")
+
+
 def is_particle(alignment: Alignment, at: int, in_source: bool) -> bool:
     """Whether a particle goes with a verb that has a counterpart: "cut up", "slice"."""
     reading, used = (alignment.source, alignment.used_source) if in_source else (alignment.text, alignment.used_text)
@@ -432,15 +486,15 @@ def is_particle(alignment: Alignment, at: int, in_source: bool) -> bool:
 _LIKE = [
     frozenset(group.split())
     for group in (
-        "in at on within inside during into",
+        "in at on within inside during into throughout",
         "by through via with",
         "to into toward towards onto",
         "about on over regarding of",
         "of from in",
         "for to",
         "above over",
-        "under below",
-        "among between",
+        "under below beneath underneath",
+        "among between amongst",
         "as like",
         "since from",
         "near at by",
@@ -672,7 +726,8 @@ def _exchanged(alignment: Alignment) -> Iterator[Change]:
             crossed = _alike(context, other_rival) + _alike(rival, other_context)
             own = _alike(context, other_context) + _alike(rival, other_rival)
             between = source.words[span[-1] + 1 : other_span[0]]
-            if crossed >= 3 and crossed >= own + 2 and not _is_loose_link(between):
+            same = source.words[span[-1]].lower == source.words[other_span[-1]].lower
+            if not same and crossed >= 3 and crossed >= own + 2 and not _is_loose_link(between):
                 yield change("roles", source, (*span, *other_span), text, (first, other_first), COSTS.roles)
                 return
 

@@ -16,8 +16,11 @@ from refdec.ledger.checks import (
     CHECKS,
     asked_noun,
     gives_cause,
+    is_any,
     is_degree,
     is_each,
+    is_lasting,
+    is_order_in_time,
     is_particle,
     is_support,
     says_cause,
@@ -131,9 +134,7 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
 def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
     """Whether the grammar of the other text says it: "each year" and "a year", "the reason" and "why"."""
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
-    if is_each(alignment, at, in_source) or is_degree(alignment, at, in_source):
-        return True
-    if is_support(alignment, at, in_source) or is_particle(alignment, at, in_source):
+    if any(says(alignment, at, in_source) for says in _SAID_OTHERWISE):
         return True
     if says_cause(reading.words[at]) and gives_cause(other):
         return True
@@ -144,6 +145,9 @@ def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
         return True
     small = {word.lower for word in other.words if word.kind == "link"}
     return any(asked_noun(word, "what", reading) == at for word in small)
+
+
+_SAID_OTHERWISE = (is_each, is_degree, is_support, is_particle, is_any, is_lasting, is_order_in_time)
 
 
 def lost_price(source: Reading, at: int, used: set[int]) -> float:
@@ -173,7 +177,7 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
     if again:
         return COSTS.pronoun
     if word.kind == "name":
-        run = next((run for run in name_runs(reading) if at in run), [])
+        run = next((run for run in name_runs(reading, ("of", "the")) if at in run), [])
         if any(place in used for place in run) and len(run) > 1:
             return name_part
         return COSTS.light if is_title(word) else COSTS.name

@@ -43,7 +43,7 @@ class Costs:
     plural_generic: float = 0.4  # in questions
     question: float = 3.0
     asked: float = 2.0  # another question word
-    connective: float = 0.9  # because, although, or: lost or new
+    connective: float = 0.7  # because, although, or: lost or new
     condition: float = 3.0  # if, unless: lost or new
     preposition: float = 0.6  # lost, new or another one between the same words
     direction: float = 1.2  # from, to; with, without

@@ -60,7 +60,7 @@ DETERMINERS = words("a an the this that these those such some any")
 PREPOSITIONS = words(
     "of in on at by for with from to into onto as than through during against between among per via toward towards "
     "within across along amid despite upon near over under above below beyond behind beside inside outside around "
-    "about like since off out"
+    "about like since off out beneath underneath amongst alongside throughout"
 )
 DIRECTIONS = words("from to into for against by with over under above below behind between off out per than since")
 """Prepositions whose exchange changes what is said."""
@@ -130,6 +130,18 @@ ORDINALS = {
         start=1,
     )
 } | {"thirtieth": 30, "hundredth": 100}
+DECADES = {
+    name: 10 * value
+    for value, name in enumerate(
+        _in_order("twenties thirties forties fifties sixties seventies eighties nineties"), start=2
+    )
+}
+MONEY = {
+    **dict.fromkeys(words("dollar dollars buck bucks"), "dollar"),
+    **dict.fromkeys(words("euro euros"), "euro"),
+    **dict.fromkeys(words("pound pounds quid lb lbs"), "pound"),
+    "yen": "yen",
+}
 CURRENCIES = {"$": "dollar", "€": "euro", "£": "pound", "¥": "yen"}
 
 CONTRACTED = {
@@ -158,6 +170,17 @@ TIMES = words(
     "second minute hour day night morning afternoon evening week weekend month year decade century time today "
     "yesterday tomorrow spring summer autumn winter"
 )
+LENGTHS = {
+    "second": (1, "second"),
+    "minute": (60, "second"),
+    "hour": (3600, "second"),
+    "day": (86400, "second"),
+    "week": (7 * 86400, "second"),
+    "month": (1, "month"),
+    "year": (12, "month"),
+}
+"""Lengths of time in seconds or in months."""
+
 DAYS = words("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = words("january february march april may june july august september october november december")
 REPORTED = words(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 from refdec.ledger import function_words as closed
@@ -18,11 +19,12 @@ _NOMINAL = frozenset({"determiner", "number", "preposition"})
 
 
 class Verb(NamedTuple):
-    """A verb in its sentence: the tenses it may have ("" is none), and whether it is passive."""
+    """A verb in its sentence: the tenses it may have ("" is none), and whether it is passive or goes on."""
 
     tenses: frozenset[str]
     passive: bool
     first: int  # place of its first auxiliary, or its own
+    ongoing: bool = False  # "is filming"
 
 
 @lru_cache(maxsize=16384)
@@ -69,8 +71,11 @@ _ONLY_PAST = closed.words(
 _PAST_IN_N = closed.words("ran began won spun shone overran")
 
 
-def verbs(reading: Reading) -> dict[int, Verb]:
-    """What is known of each word that may be a verb, be, have and do included where they stand alone."""
+def verbs(reading: Reading, whole: bool = True) -> dict[int, Verb]:
+    """What is known of each word that may be a verb, be, have and do included where they stand alone.
+
+    In a whole text, a clause without another verb tells that a word is one.
+    """
     words = reading.words
     found: dict[int, Verb] = {}
     helping: set[int] = set()
@@ -86,7 +91,58 @@ def verbs(reading: Reading) -> dict[int, Verb]:
                 continue
             tense = _chain_tense(words, chain)[0] if chain else closed.AUXILIARIES[word.lower]
             found[at] = Verb(frozenset({tense}), False, min([*chain, at]))
+    for clause in clauses(words) if whole else ():
+        _settle(words, clause, found)
     return found
+
+
+def clauses(words: Sequence[Word]) -> list[range]:
+    """The pieces between marks and linking words, which belong to the piece that they open."""
+    starts = [
+        at
+        for at, word in enumerate(words)
+        if at == 0
+        or word.kind in ("mark", "condition")
+        or (word.kind == "link" and word.lower != "there")
+        or word.lower in _TIME_LINKS
+        or (word.lower == "that" and words[at - 1].kind in ("content", "name", "light"))
+    ]
+    return [range(start, end) for start, end in pairwise([*starts, len(words)])]
+
+
+_TIME_LINKS = closed.words("before after until till once since as than")
+
+
+def _settle(words: Sequence[Word], clause: range, found: dict[int, Verb]) -> None:
+    """A clause that has a subject and one word that may be its verb, and no other verb: that word is it."""
+    inside = [at for at in clause if at in found]
+    if any("" not in found[at].tenses for at in inside):
+        return
+    unsure = [
+        at for at in inside if len(found[at].tenses) > 1 and not found[at].passive and _has_subject(words, clause, at)
+    ]
+    if unsure:
+        verb = found[unsure[0]]
+        found[unsure[0]] = verb._replace(tenses=verb.tenses - {""})
+
+
+def _has_subject(words: Sequence[Word], clause: range, at: int) -> bool:
+    """Whether a noun stands before a word with no preposition at its head, or a relative pronoun does."""
+    before = words[at - 1] if at else None
+    if before is None or at == clause.start:
+        return False
+    if before.lower in ("that", "which", "who"):
+        return True
+    if before.kind in _NOMINAL or _is_adjective(before) or before.lower in closed.POSSESSIVES:
+        return False
+    if verb_forms(words[at].lower) == {"base"} and not any(map(is_plural, words[clause.start : at])):
+        return False
+    first = words[clause.start]
+    if first.kind in ("mark", "link", "condition") or first.lower == "that" or first.lower in _TIME_LINKS:
+        first = words[clause.start + 1]
+    return first.kind in ("determiner", "name", "content", "number", "person") and any(
+        word.kind in ("name", "person") or word.is_part("n") for word in words[clause.start : at]
+    )
 
 
 def _chain(words: Sequence[Word], at: int) -> list[int]:
@@ -150,7 +206,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     forms = verb_forms(word.lower)
     if chain:
         tense, after_be = _chain_tense(words, chain)
-        return Verb(frozenset({tense}), after_be and "participle" in forms, chain[0])
+        return Verb(frozenset({tense}), after_be and "participle" in forms, chain[0], after_be and "ing" in forms)
     before = words[at - 1] if at else None
     after = words[at + 1] if at + 1 < len(words) else None
     if word.lower.endswith("ing") or forms == {"participle"}:
@@ -171,8 +227,8 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     if "past" in forms:
         return Verb(frozenset({"past"}), False, at)
     if "s" in forms:
-        verbal = (before is not None and before.kind in ("person", "name")) or (
-            after is not None and after.kind in ("determiner", "person", "name", "number")
+        verbal = (before is not None and (before.kind in ("person", "name") or before.lower in ("who", "which"))) or (
+            after is not None and (after.kind in ("determiner", "person", "name", "number") or after.lower == "that")
         )
         noun = word.is_part("n") and not verbal and not _is_mostly_verb(word)
         return Verb(frozenset({"present", *([""] if noun else [])}), False, at)

@@ -137,6 +137,10 @@ def lemmas(word: str) -> tuple[Lemma, ...]:
     return tuple(forms)
 
 
+OWNER = "one's"
+"""In a phrase of synonyms.txt: my, your, his and so on."""
+
+
 @cache
 def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, ...]]]]:
     """`synonyms.txt`: the groups of each word or phrase, and the phrases by their first word, the longest first."""

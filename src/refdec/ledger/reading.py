@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from refdec.ledger import function_words as closed
-from refdec.ledger.lexicon import Lemma, Meaning, entry, lemmas, meaning, own_groups
+from refdec.ledger.lexicon import OWNER, Lemma, Meaning, entry, lemmas, meaning, own_groups
 from refdec.text.stems import stem
 
 
@@ -71,7 +71,7 @@ class Reading:
 
 
 _PIECE = re.compile(
-    r"(?P<number>[$€£¥]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?::\d\d)?(?:st|nd|rd|th|%|[kmb]n?\b|tn\b|s\b)?)"
+    r"(?P<number>[$€£¥]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?::\d\d)?(?:st|nd|rd|th|%|[kmb]n?\b|tn\b|['’]?s\b)?)"
     r"|(?P<initials>(?:[A-Za-z]\.){2,})"
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*\d*)"
     r"|(?P<mark>[.,;:!?()\"“”—–]|--)"
@@ -95,7 +95,7 @@ def read(text: str) -> Reading:
         elif raw in _SENTENCE_END or raw in '"“:':
             opens = True
         words.append(word)
-    words = _with_numbers(words)
+    words = _with_lengths(_with_numbers(words))
     words = _with_names(words)
     words = [_in_place(words, at) for at in range(len(words))]
     return Reading(text, tuple(words), tuple(_phrases(words)), text.rstrip("\"'”’) ").endswith("?"))
@@ -122,7 +122,9 @@ def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
             first = pieces.pop()
             pieces.append((text[first[2] : end], "percent", first[2], end, kind))
         elif kind == "word":
-            pieces.extend((raw, part, start, end, kind) for part in _apart(lower))
+            first, *rest = _apart(lower)
+            pieces.append((raw, first, start, end, kind))
+            pieces.extend((raw.lower(), part, start, end, kind) for part in rest)  # "They've": "have" is no name
         elif kind == "initials":
             bare = lower.replace(".", "")
             pieces.append((raw, bare if bare in ("am", "pm", "eg", "ie") else lower, start, end, "word"))
@@ -230,7 +232,7 @@ def _value(lower: str) -> str:
     number, rest = (digits.group(), plain[digits.end() :]) if digits else (plain, "")
     if rest in ("st", "nd", "rd", "th"):
         return f"{number}."
-    if rest == "s":
+    if rest.endswith("s"):
         return f"{number}s"
     if ":" not in number:
         number = _plain(float(number) * closed.SCALE_MARKS.get(rest, 1))
@@ -269,8 +271,10 @@ def _together(number: Word, word: Word) -> str:
     value, _, unit = number.value.partition(" ")
     if word.lower in ("percent", "percentage") and not unit:
         return f"{value} percent"
-    if word.lower in ("dollar", "dollars", "euro", "euros", "yen", "bucks") and not unit:
-        return f"{value} {'dollar' if word.lower == 'bucks' else word.lower.rstrip('s')}"
+    if word.lower in closed.MONEY and not unit:
+        return f"{value} {closed.MONEY[word.lower]}"
+    if word.lower in closed.DECADES:  # "nineteen-nineties"
+        return f"{value}{closed.DECADES[word.lower]}s" if re.fullmatch(r"1\d|20", value) else ""
     if word.kind != "number" or not re.fullmatch(r"[\d.]+", value) or value.endswith("."):
         return ""
     scale = closed.SCALES.get(word.lower)
@@ -285,6 +289,59 @@ def _together(number: Word, word: Word) -> str:
         if ordinal is not None and amount >= 20 and amount % 10 == 0 and ordinal < 10:
             return f"{amount + ordinal:.10g}."
     return ""
+
+
+_HALF = ("and", "a", "half")
+
+
+def _with_lengths(words: list[Word]) -> list[Word]:
+    """Lengths of time as one number: "2 hours and 30 minutes", "two and a half hours", "a quarter of an hour"."""
+    joined: list[Word] = []
+    at = 0
+    while at < len(words):
+        found = _length(words, at)
+        if found is None:
+            joined.append(words[at])
+            at += 1
+            continue
+        amount, unit, end = found
+        if unit == "month" and end < len(words) and words[end].lower == "old":
+            joined.append(replace(words[at], end=words[end].end))  # "a 9-year-old boy", "a boy, 9"
+            at = end + 1
+            continue
+        more = _length(words, end + 1) if end + 1 < len(words) and words[end].lower == "and" else None
+        if more is not None and more[1] == unit and more[0] < amount:
+            amount, end = amount + more[0], more[2]
+        first, last = words[at], words[end - 1]
+        lower = " ".join(word.lower for word in words[at:end])
+        joined.append(Word(lower, lower, "number", first.start, last.end, (), f"{amount:.10g} {unit}", first.opens))
+        at = end
+    return joined
+
+
+def _length(words: list[Word], at: int) -> tuple[float, str, int] | None:
+    """The length of time that begins here, its unit, and the place after it; one hour is left as it is."""
+    lower = [word.lower for word in words[at : at + 6]]
+    if not lower:
+        return None
+    if lower[0] == "quarter" and lower[1:3] in (["of", "an"], ["of", "a"]):
+        amount, rest = 0.25, 3
+    elif lower[0] == "half":
+        amount, rest = 0.5, 2 if lower[1:2] in (["a"], ["an"]) else 1
+    elif words[at].kind == "number" and re.fullmatch(r"[\d.]+", words[at].value) and words[at].value[-1] != ".":
+        amount, rest = float(words[at].value), 1
+        if tuple(lower[1:4]) == _HALF:
+            amount, rest = amount + 0.5, 4
+    elif lower[0] in ("a", "an") and tuple(lower[2:5]) == _HALF and lower[1] in closed.LENGTHS:
+        size, unit = closed.LENGTHS[lower[1]]
+        return 1.5 * size, unit, at + 5
+    else:
+        return None
+    name = lower[rest].removesuffix("s") if rest < len(lower) else ""
+    if name not in closed.LENGTHS or amount == 1:
+        return None
+    size, unit = closed.LENGTHS[name]
+    return amount * size, unit, at + rest + 1
 
 
 def sharing_names(reading: Reading, other: Reading) -> Reading:
@@ -390,4 +447,6 @@ def _phrases(words: list[Word]) -> list[Phrase]:
 
 
 def _is(word: Word, wanted: str) -> bool:
+    if wanted == OWNER:
+        return word.lower in closed.POSSESSIVES
     return word.lower == wanted or any(base == wanted for base, _ in word.bases)

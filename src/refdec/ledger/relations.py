@@ -127,4 +127,11 @@ def _numbers(word: Word, other: Word) -> Step | None:
     return Step("synonym", COSTS.own) if word.meaning.own & other.meaning.own else None
 
 
-_FRACTIONS = {"25 percent": "quarter", "50 percent": "half"}
+_FRACTIONS = {
+    "25 percent": "quarter",
+    "50 percent": "half",
+    "12": "dozen",
+    "120 month": "decade",
+    "1200 month": "century",
+    "1209600 second": "fortnight",
+}
