@@ -201,6 +201,9 @@ CPU_PRESET = "fast"
 GPU_PRESETS = {"paraphrase": "deep", "rewrite": "deep", "fingerprint": "deep", "infill": "released", "score": "wide"}
 """The default on each kind of device."""
 
+ECHO_PRESET = "faithful"
+"""The default on a CPU for tasks that have it, if the pair has examples: with them it can quote its source."""
+
 
 def preset(kind: type[AnySettings], name: str) -> AnySettings:
     """A preset by its name, of the task that this kind of settings belongs to."""
@@ -214,9 +217,11 @@ def preset(kind: type[AnySettings], name: str) -> AnySettings:
     return settings
 
 
-def default_preset(kind: type[Settings], device: str) -> str:
-    """The preset that a kind of device ("cpu", "cuda") affords."""
-    return GPU_PRESETS[kind.task] if device == "cuda" else CPU_PRESET
+def default_preset(kind: type[Settings], device: str, examples: bool = True) -> str:
+    """The preset for a kind of device ("cpu", "cuda") and a pair that has examples of rewording, or has none."""
+    if device == "cuda":
+        return GPU_PRESETS[kind.task]
+    return ECHO_PRESET if examples and issubclass(kind, ParaphraseSettings) else CPU_PRESET
 
 
 def resolve(
@@ -225,13 +230,14 @@ def resolve(
     changes: dict[str, Any],
     device: str,
     saved: Settings | None = None,
+    examples: bool = True,
 ) -> AnySettings:
-    """Settings of a task: an object, a preset by name, or the default of a device, with changes.
+    """Settings of a task: an object, a preset by name, or the default of a device and a pair, with changes.
 
     Where nothing was chosen, saved settings, such as those of a fingerprint, replace those of the default.
     """
     if chosen is None:
-        default = preset(kind, default_preset(kind, device))
+        default = preset(kind, default_preset(kind, device, examples))
         return default.replace(**(dict(saved.items()) if saved is not None else {}) | changes)
     if isinstance(chosen, str):
         return preset(kind, chosen).replace(**changes)

@@ -123,6 +123,8 @@ class Mapper:
     def _job(self, there: tuple[str, ...]) -> Job:
         device = choose_device(self._models.device) if self._reflector is None else self._reflector.pair.forward.device
         options: dict[str, Any] = {"there": there, "device": device.type, "models": self._models, **self._options}
+        if self._reflector is not None:
+            options["examples"] = self._reflector.pair.examples is not None
         return Job.make(self._task, self._settings, **options)
 
 

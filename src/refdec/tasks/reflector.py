@@ -64,13 +64,14 @@ class Reflector:
         changes: dict[str, Any] | None = None,
         fingerprint: Fingerprint | None = None,
     ) -> AnySettings:
-        """Settings of a task: an object, a preset by name, or the default of the device, with changes.
+        """Settings of a task: an object, a preset by name, or the default of device and pair, with changes.
 
         With a fingerprint, settings that are not named are those of the fingerprint.
         """
         arguments.refuse_misplaced(kind, changes or ())
         saved = None if fingerprint is None else fingerprint.settings
-        return resolve(kind, chosen, changes or {}, self.pair.forward.device.type, saved)
+        device, examples = self.pair.forward.device.type, self.pair.examples is not None
+        return resolve(kind, chosen, changes or {}, device, saved, examples)
 
     @overload
     def paraphrase(
