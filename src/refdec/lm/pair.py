@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,8 @@ from refdec.errors import ModelError, OutOfMemory
 from refdec.lm.device import REMEDY, choose_device, free_memory, is_out_of_memory
 from refdec.lm.direction import Direction
 from refdec.lm.engine import choose_precision, load_lms, reads_both_ways
-from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
+from refdec.lm.model_files import CHECKSUMS, PROBE_FILE, RELEASED, locate, read_json, verify_checksums
+from refdec.lm.probe import Probe, load_probe
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 
@@ -43,6 +44,7 @@ class Pair:
     backward: LanguageModel
     tokens: Tokens
     name: str  # part of every signature
+    probe: Probe | None = None  # of grammar, for a pair that has one beside its weights
 
     @property
     def precision(self) -> str:
@@ -116,18 +118,22 @@ def _load(forward: str | Path | None, backward: str | Path | None, where: torch.
         else:
             sources = [_Source(home / direction.value, home, (direction,)) for direction in Direction]
         name = f"{home.name}:{_digest(home)}"
+        probe = home / PROBE_FILE
     else:
         if forward is None:
             raise ModelError("A backward model was given without a forward one. Name both, or neither.")
         homes = (locate(forward), locate(backward))
         sources = [_Source(home, home, (direction,)) for home, direction in zip(homes, Direction, strict=True)]
         name = "+".join(f"{home.name}:{_digest(home)}" for home in homes)
+        probe = homes[0] / PROBE_FILE
     chosen = choose_precision([source.weights for source in sources], where, precision)
     # Not in two threads: transformers changes global state while it loads, and threads leave it changed.
     loaded = [load_lms(source.weights, source.directions, where, chosen) for source in sources]
     models = [model for models in loaded for model in models]
     tokenizers = [load_tokenizer(home) for home in dict.fromkeys(source.tokenizer for source in sources)]
     pair = make_pair((models[0], models[1]), tokenizers, name)
+    if probe.is_file():
+        pair = replace(pair, probe=load_probe(probe, pair.forward, pair.backward))
     for source in sources:
         for direction in source.directions:
             if not is_declared(source.weights, direction):
