@@ -143,7 +143,7 @@ def test_a_text_is_broken_if_any_place_is() -> None:
 
 
 def test_places_of_a_fault_have_both_tokens_in_it() -> None:
-    covered = [(0, 3), (3, 8), (8, 9), (9, 14), (14, 15)]
+    covered = [(0, 3), (3, 8), (8, 9), (9, 14), (14, 18)]
     assert places_within(covered, (4, 14)).tolist() == [0, 1, 1, 0]
     assert places_within(covered, None).tolist() == [0, 0, 0, 0]
 

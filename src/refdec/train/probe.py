@@ -131,8 +131,8 @@ def places_within(covered: Sequence[tuple[int, int]], span: tuple[int, int] | No
     if span is None:
         return torch.zeros(len(covered) - 1)
     first, last = span
-    # A space before the first word and a quote behind the last one may be parts of their tokens.
-    inside = torch.tensor([first - 1 <= begin < last and end <= last + 1 for begin, end in covered])
+    # A space before the first word and a quote behind the last one belong to it, in their tokens or beside them.
+    inside = torch.tensor([begin >= first - 1 and end <= last + 1 for begin, end in covered])
     return (inside[1:] & inside[:-1]).float()
 
 
