@@ -104,10 +104,12 @@ class Flow:
     Attributes:
         whole: of all tokens together
         worst: per token, of the five neighbouring tokens that are least probable: a break in the grammar shows here
+        broken: log-odds that the grammar is broken, by the probe of the pair, less those of the source; 0 without one
     """
 
     whole: float
     worst: float
+    broken: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +151,7 @@ class Paraphrase:
 
     def to_dict(self) -> dict[str, Any]:
         line = _rounded(self, score=4, relative=4, prior=4, novelty=2, fits=2, confidence=3, cost=2)
-        return line | {"flow": None if self.flow is None else _rounded(self.flow, whole=2, worst=3)}
+        return line | {"flow": None if self.flow is None else _rounded(self.flow, whole=2, worst=3, broken=2)}
 
 
 @dataclass(frozen=True, slots=True)

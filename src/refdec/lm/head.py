@@ -22,6 +22,9 @@ class Head(Protocol):
     def logits_of(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         """The logits of some tokens alone: (..., n, width) and (..., k) to (..., n, k)."""
 
+    def rows(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        """What features are multiplied with for the logit of one token each: (..., width) and (...) to (..., width)."""
+
 
 class LinearHead:
     """Logits are the products of a feature with the rows of a matrix, plus a bias if there is one."""
@@ -40,6 +43,9 @@ class LinearHead:
         logits = features @ self._weight[tokens].transpose(-1, -2)
         return logits if self._bias is None else logits.add_(self._bias[tokens][..., None, :])
 
+    def rows(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        return self._weight[tokens]
+
 
 class IdentityHead:
     """For models whose features are the logits."""
@@ -52,3 +58,6 @@ class IdentityHead:
 
     def logits_of(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
         return features.take_along_dim(tokens[..., None, :], dim=-1)
+
+    def rows(self, features: torch.Tensor, tokens: torch.Tensor) -> torch.Tensor:
+        return torch.zeros_like(features).scatter_(-1, tokens[..., None], 1.0)

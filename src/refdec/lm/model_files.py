@@ -31,6 +31,9 @@ HUB_FILES += ["special_tokens_map.json", "added_tokens.json", CHECKSUMS]
 RELEASED = "pytorch_model.bin"
 """The only pickle that is ever read, and only if it holds OpenGPT2."""
 
+PROBE_FILE = "probe.safetensors"
+"""A net that belongs to a pair and lies beside its weights, but is none of them: see probe.py."""
+
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.pkl", "*.ckpt")
 
 
@@ -73,7 +76,7 @@ def read_llama(directory: Path) -> dict[str, Stored] | None:
 def _read(directory: Path, wanted: Callable[[set[str]], bool]) -> dict[str, torch.Tensor] | None:
     """All tensors of the safetensors in a directory, if their names are the wanted ones."""
     with ExitStack() as opened:
-        weights = sorted(directory.glob("*.safetensors"))
+        weights = sorted(path for path in directory.glob("*.safetensors") if path.name != PROBE_FILE)
         files = [opened.enter_context(safe_open(str(path), framework="pt")) for path in weights]
         homes = {name: file for file in files for name in file.keys()}  # noqa: SIM118
         return {name: file.get_tensor(name) for name, file in homes.items()} if wanted(set(homes)) else None

@@ -23,7 +23,8 @@ from refdec.lm.direction import Direction
 from refdec.lm.engine import choose_precision, load_lms, reads_both_ways
 from refdec.lm.examples import FILE as EXAMPLES_FILE
 from refdec.lm.examples import Examples, read_examples
-from refdec.lm.model_files import CHECKSUMS, RELEASED, locate, read_json, verify_checksums
+from refdec.lm.model_files import CHECKSUMS, PROBE_FILE, RELEASED, locate, read_json, verify_checksums
+from refdec.lm.probe import Probe, load_probe
 from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 
@@ -46,6 +47,7 @@ class Pair:
     tokens: Tokens
     name: str  # part of every signature
     examples: Examples | None = None  # of rewording, for a pair that can go on from them
+    probe: Probe | None = None  # of grammar, for a pair that has one beside its weights
 
     @property
     def precision(self) -> str:
@@ -122,22 +124,24 @@ def _load(forward: str | Path | None, backward: str | Path | None, where: torch.
         else:
             sources = [_Source(home / direction.value, home, (direction,)) for direction in Direction]
         name = f"{home.name}:{_digest(home)}"
-        beside = home / EXAMPLES_FILE
+        beside = home
     else:
         if forward is None:
             raise ModelError("A backward model was given without a forward one. Name both, or neither.")
         homes = (locate(forward), locate(backward))
         sources = [_Source(home, home, (direction,)) for home, direction in zip(homes, Direction, strict=True)]
         name = "+".join(f"{home.name}:{_digest(home)}" for home in homes)
-        beside = homes[0] / EXAMPLES_FILE
+        beside = homes[0]
     chosen = choose_precision([source.weights for source in sources], where, precision)
     # Not in two threads: transformers changes global state while it loads, and threads leave it changed.
     loaded = [load_lms(source.weights, source.directions, where, chosen) for source in sources]
     models = [model for models in loaded for model in models]
     tokenizers = [load_tokenizer(home) for home in dict.fromkeys(source.tokenizer for source in sources)]
     pair = make_pair((models[0], models[1]), tokenizers, name)
-    if beside.is_file():
-        pair = replace(pair, examples=read_examples(beside))
+    if (beside / EXAMPLES_FILE).is_file():
+        pair = replace(pair, examples=read_examples(beside / EXAMPLES_FILE))
+    if (beside / PROBE_FILE).is_file():
+        pair = replace(pair, probe=load_probe(beside / PROBE_FILE, pair.forward, pair.backward))
     for source in sources:
         for direction in source.directions:
             if not is_declared(source.weights, direction):
