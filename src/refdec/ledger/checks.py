@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise, zip_longest
 
 from refdec.ledger import function_words as closed
-from refdec.ledger.alignment import Alignment, counted, name_runs
+from refdec.ledger.alignment import Alignment, counted
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
-from refdec.ledger.grammar import Verb, is_plural, verbs
+from refdec.ledger.grammar import Verb, is_date, is_plural, verbs
 from refdec.ledger.reading import Reading, Word
+from refdec.ledger.roles import exchanged_names, numbers, roles
 
 
 def negation(alignment: Alignment) -> Iterator[Change]:
@@ -519,7 +520,7 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
         gap = [at for at in range(left + 1, right) if at not in alignment.used_source]
         other_gap = [at for at in range(other_left + 1, other_right) if at not in alignment.used_text]
         number = any(
-            0 <= at < len(source.words) and source.words[at].kind == "number" and not _is_date(source, at)
+            0 <= at < len(source.words) and source.words[at].kind == "number" and not is_date(source, at)
             for at in (left, right)
         )
         same = left in kept and right in kept
@@ -532,12 +533,6 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
         moved = item.source.lower() in new if item.source else item.text.lower() in lost
         if not moved:
             yield item
-
-
-def _is_date(reading: Reading, at: int) -> bool:
-    value = reading.words[at].value
-    before = reading.words[at - 1].lower if at else ""
-    return (value.isdigit() and 1000 <= int(value) <= 2100) or before in closed.MONTHS
 
 
 def _of_kind(reading: Reading, places: Sequence[int], kind: str) -> list[int]:
@@ -601,168 +596,16 @@ def _auxiliaries(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
         yield change("auxiliary", source, tuple(here), text, tuple(there), COSTS.auxiliary)
 
 
-def numbers(alignment: Alignment) -> Iterator[Change]:
-    """A number stays with its thing."""
-    source, text = alignment.source, alignment.text
-    for at, other in sorted(alignment.to_text.items()):
-        if source.words[at].kind != "number" or text.words[other].kind != "number":
-            continue
-        thing = _thing(source, at)
-        place = alignment.to_text.get(thing, -1) if thing is not None else -1
-        if place < 0:
-            continue
-        mine = abs(place - other)
-        rivals = [
-            abs(place - rival)
-            for rival, word in enumerate(text.words)
-            if word.kind == "number" and rival != other and not _is_date(text, rival)
-        ]
-        if rivals and min(rivals) < mine and mine > 2 and _thing(text, other) != place:
-            yield change("number", source, (at, thing or 0), text, (other,), COSTS.number_moved)
-
-
-def _thing(reading: Reading, at: int) -> int | None:
-    """What a number counts: the next word that counts, else the one before."""
-    words = reading.words
-    if _is_date(reading, at):
-        return None
-    for place in range(at + 1, min(at + 4, len(words))):
-        if words[place].kind in ("mark", "preposition"):
-            break
-        if words[place].kind in ("content", "name"):
-            return place
-    return None
-
-
-def roles(alignment: Alignment) -> Iterator[Change]:
-    """Who does what to whom: two words exchanged around a verb, or in each other's place."""
-    source, text = alignment.source, alignment.text
-    here, there = verbs(source), verbs(text)
-    for at, other in sorted(alignment.to_text.items()):
-        if at in here and other in there and _is_sure(here[at]) and _is_sure(there[other]):
-            doer, sufferer = _sides(source, at, here)
-            other_doer, other_sufferer = _sides(text, other, there)
-            mapped_doer = {alignment.to_text[place] for place in doer if place in alignment.to_text}
-            mapped_sufferer = {alignment.to_text[place] for place in sufferer if place in alignment.to_text}
-            crossed = mapped_doer & other_sufferer and mapped_sufferer & other_doer
-            if crossed and not mapped_doer & other_doer and not mapped_sufferer & other_sufferer:
-                places = tuple(sorted(doer | sufferer)), tuple(sorted(other_doer | other_sufferer))
-                yield change("roles", source, places[0], text, places[1], COSTS.roles)
-                return
-    yield from _exchanged(alignment)
-
-
-def _is_sure(verb: Verb) -> bool:
-    return verb.passive or "" not in verb.tenses
-
-
-def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int], set[int]]:
-    """The names and nouns before and after a verb, as doer and sufferer."""
-    words = reading.words
-    left: set[int] = set()
-    for place in range(found[at].first - 1, -1, -1):
-        word = words[place]
-        if _ends_side(words, place) or (place in found and not word.is_part("n")):
-            break
-        if _is_thing(word) and _is_bare(words, place):
-            left.add(place)
-    right: set[int] = set()
-    agent: set[int] = set()
-    by = False
-    for place in range(at + 1, len(words)):
-        word = words[place]
-        if _ends_side(words, place) or (place in found and not word.is_part("n")):
-            break
-        by = by or word.lower == "by"
-        if _is_thing(word) and (by or _is_bare(words, place)):
-            (agent if by else right).add(place)
-    return (agent, left) if found[at].passive else (left, right | agent)
-
-
-def _ends_side(words: Sequence[Word], place: int) -> bool:
-    return words[place].text in ".,;:!?" or words[place].lower in (
-        "that",
-        "which",
-        "who",
-        "because",
-        "although",
-        "but",
-        "when",
-        "while",
-    )
-
-
-def _is_bare(words: Sequence[Word], at: int) -> bool:
-    """Whether no preposition stands before the noun phrase of this word."""
-    for place in range(at - 1, max(-1, at - 5), -1):
-        word = words[place]
-        if word.kind == "preposition" or word.lower in closed.PREPOSITIONS:
-            return False
-        if word.kind not in ("determiner", "person", "number", "content", "name") or (
-            word.is_part("v") and not word.is_part("n")
-        ):
-            return True
-    return True
-
-
-def _is_thing(word: Word) -> bool:
-    if word.lower in closed.DAYS or word.lower in closed.MONTHS or any(base in closed.TIMES for base, _ in word.bases):
-        return False
-    return word.kind == "name" or (word.kind == "content" and word.is_part("n"))
-
-
-def _exchanged(alignment: Alignment) -> Iterator[Change]:
-    """Two names or nouns, each of which now stands between the neighbours of the other."""
-    source, text = alignment.source, alignment.text
-    spans = [span for span in _spans(source) if all(at in alignment.to_text for at in span)]
-    moved = []
-    for span in spans:
-        places = [alignment.to_text[at] for at in span]
-        moved.append((span, (min(places), max(places))))
-    for number, (span, (first, last)) in enumerate(moved):
-        context, other_context = _around(source, span[0], span[-1]), _around(text, first, last)
-        for other_span, (other_first, other_last) in moved[number + 1 :]:
-            rival, other_rival = _around(source, other_span[0], other_span[-1]), _around(text, other_first, other_last)
-            crossed = _alike(context, other_rival) + _alike(rival, other_context)
-            own = _alike(context, other_context) + _alike(rival, other_rival)
-            between = source.words[span[-1] + 1 : other_span[0]]
-            same = source.words[span[-1]].lower == source.words[other_span[-1]].lower
-            if not same and crossed >= 3 and crossed >= own + 2 and not _is_loose_link(between):
-                yield change("roles", source, (*span, *other_span), text, (first, other_first), COSTS.roles)
-                return
-
-
-def _spans(reading: Reading) -> list[list[int]]:
-    names = [[at for at in run if reading.words[at].kind == "name"] for run in name_runs(reading)]
-    taken = {at for run in names for at in run}
-    nouns = [
-        [at]
-        for at, word in enumerate(reading.words)
-        if at not in taken and word.kind in ("content", "number") and (word.kind == "number" or word.is_part("n"))
-    ]
-    return sorted(names + nouns)
-
-
-def _around(reading: Reading, first: int, last: int) -> tuple[str, str]:
-    """The neighbours of a run of words, articles left out."""
-    words = reading.words
-    while first and words[first - 1].kind == "determiner":
-        first -= 1
-    before = words[first - 1].lower if first else "^"
-    after = words[last + 1].lower if last + 1 < len(words) else "$"
-    return before, "$" if after in ".!?" else after
-
-
-def _alike(context: tuple[str, str], other: tuple[str, str]) -> int:
-    return (context[0] == other[0]) + (context[1] == other[1])
-
-
-def _is_loose_link(between: Sequence[Word]) -> bool:
-    """Whether only "and", "or", a comma or a form of be stands between: these may be turned round."""
-    return all(
-        word.lower in ("and", "or", ",", "the", "a", "an", "both", "as", "well") or word.lower in closed.BE
-        for word in between
-    )
-
-
-CHECKS = (negation, persons, modals, question, conditions, tenses, plurals, small_words, numbers, roles)
+CHECKS = (
+    negation,
+    persons,
+    modals,
+    question,
+    conditions,
+    tenses,
+    plurals,
+    small_words,
+    numbers,
+    roles,
+    exchanged_names,
+)

@@ -256,3 +256,10 @@ def is_plural(word: Word) -> bool | None:
     if word.kind not in ("content", "light") or not word.is_part("n"):
         return None
     return any(part == "n" and base != word.lower for base, part in word.bases)
+
+
+def is_date(reading: Reading, at: int) -> bool:
+    """Whether a number is a year or a day of a month."""
+    value = reading.words[at].value
+    before = reading.words[at - 1].lower if at else ""
+    return (value.isdigit() and 1000 <= int(value) <= 2100) or before in closed.MONTHS

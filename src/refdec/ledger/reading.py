@@ -122,8 +122,8 @@ def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
             first = pieces.pop()
             pieces.append((text[first[2] : end], "percent", first[2], end, kind))
         elif kind == "word":
-            first, *rest = _apart(lower)
-            pieces.append((raw, first, start, end, kind))
+            opening, *rest = _apart(lower)
+            pieces.append((raw, opening, start, end, kind))
             pieces.extend((raw.lower(), part, start, end, kind) for part in rest)  # "They've": "have" is no name
         elif kind == "initials":
             bare = lower.replace(".", "")
