@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from refdec import Pair, Paraphrase, ParaphraseResult, ParaphraseSettings, Reflector
+from refdec import Pair, Paraphrase, ParaphraseResult, Reflector
 from refdec.errors import InputError
 from refdec.evaluate.judging.confidence import Judge, JudgedCandidates, assess, auc, gather, precision_at
 from refdec.ledger.comparison import compare
@@ -27,35 +27,31 @@ from tests.conftest import TINY, lend_calibration
 
 CALIBRATED = list(json.loads(CALIBRATIONS.read_text()))
 SOURCE = "How do I learn to cook rice?"
-SETTINGS = ParaphraseSettings(contexts=100, kept_contexts=5, loss=5.0)
 COUNT = len(FEATURES)
 EVEN = Calibration(0.0, (1.0,) + (0.0,) * (COUNT - 1), ((-2.0, 2.0),) + ((0.0, 1.0),) * (COUNT - 1))
 number = st.floats(-1e300, 1e300)
 
 
-def candidate(text: str, fit: float = 0.0, novelty: float = 50.0, **others: Any) -> Paraphrase:
+def candidate(text: str, novelty: float = 50.0, **others: Any) -> Paraphrase:
     fields: dict[str, Any] = {"prior": 0.0, "lost": (), "copy": False, "side": "right", "fits": ()}
     fields |= {"flow": Flow(0.0, 0.0)} | others
-    relative = fit + fields["prior"] - SETTINGS.loss * bool(fields["lost"])
-    return Paraphrase(text=text, score=relative - 100, relative=relative, novelty=novelty, **fields)
+    return Paraphrase(text=text, score=-100.0, relative=0.0, novelty=novelty, **fields)
 
 
 def values_of(item: Paraphrase) -> dict[str, float]:
     """The features of a candidate by their names."""
-    return dict(zip(FEATURES, features(SOURCE, item, SETTINGS.loss), strict=True))
+    return dict(zip(FEATURES, features(SOURCE, item), strict=True))
 
 
 def test_features_are_what_their_names_say() -> None:
-    item = candidate("How do you cook rice?", fit=-2.0, cost=3.0, flow=Flow(3.5, -0.5))
+    item = candidate("How do you cook rice?", cost=3.0, flow=Flow(3.5, -0.5, 2.0))
     assert values_of(item) == pytest.approx(
         {
             "small": 1.0,
             "large": math.log(3),
             "worst": -0.5,
             "whole": 0.5,
-            "fit": -math.log(2),
-            "shared": 4 / 7,
-            "words": math.log(7),
+            "broken": 2.0,
         }
     )
 
@@ -63,11 +59,6 @@ def test_features_are_what_their_names_say() -> None:
 def test_a_candidate_without_a_cost_is_priced_by_the_ledger() -> None:
     text = "How do I learn not to cook rice?"
     assert values_of(candidate(text)) == values_of(candidate(text, cost=compare(SOURCE, text).cost))
-
-
-def test_the_fit_counts_without_the_prior_and_the_penalty() -> None:
-    plain = values_of(candidate("How?", fit=-3.0))["fit"]
-    assert values_of(candidate("How?", fit=-3.0, prior=-7.5, lost=("Rice",)))["fit"] == pytest.approx(plain)
 
 
 def test_confidence_is_the_logistic_function_of_the_features() -> None:
@@ -89,7 +80,7 @@ def test_confidence_is_a_probability_whatever_comes(
 
 
 def test_a_text_without_words_has_features() -> None:
-    assert all(map(math.isfinite, features("🙂 🙂", candidate("🙂"), 0.0)))
+    assert all(map(math.isfinite, features("🙂 🙂", candidate("🙂"))))
 
 
 def test_the_embedded_pair_is_calibrated_and_says_on_what(int8_pair: Pair) -> None:
@@ -105,33 +96,31 @@ def test_the_embedded_pair_is_calibrated_and_says_on_what(int8_pair: Pair) -> No
 def test_what_speaks_against_a_candidate_lowers_its_confidence(name: str) -> None:
     text = "How can I learn to cook rice?"
     worse = [
-        candidate(text, fit=-1.0, cost=1.0),
-        candidate(text, fit=-1.0, cost=6.0),
-        candidate(text, fit=-1.0, cost=0.2, flow=Flow(0.0, -2.0)),
-        candidate(text, fit=-1.0, cost=0.2, flow=Flow(-12.0, 0.0)),
+        candidate(text, cost=1.0),
+        candidate(text, cost=6.0),
+        candidate(text, cost=0.2, flow=Flow(0.0, -2.0)),
+        candidate(text, cost=0.2, flow=Flow(-12.0, 0.0)),
+        candidate(text, cost=0.2, flow=Flow(0.0, 0.0, 4.0)),
     ]
-    alone = [
-        with_confidence(name, SOURCE, [item], SETTINGS)[0].confidence
-        for item in (candidate(text, fit=-1.0, cost=0.2), *worse)
-    ]
+    alone = [with_confidence(name, SOURCE, [item])[0].confidence for item in (candidate(text, cost=0.2), *worse)]
     assert all(other is not None and alone[0] is not None and other < alone[0] for other in alone[1:])
 
 
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_a_copy_is_sure_and_a_pair_without_calibration_has_no_confidence(name: str) -> None:
-    ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How can I learn to cook rice?", fit=-1.0)]
-    copy, other = with_confidence(name, SOURCE, ranked, SETTINGS)
+    ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How can I learn to cook rice?")]
+    copy, other = with_confidence(name, SOURCE, ranked)
     assert copy.confidence == 1.0
     assert other.confidence is not None
     assert 0.5 < other.confidence < 1
     assert calibration("other:00000000") is None
-    assert with_confidence("other:00000000", SOURCE, ranked, SETTINGS) == ranked
+    assert with_confidence("other:00000000", SOURCE, ranked) == ranked
 
 
 @pytest.mark.parametrize("name", CALIBRATED)
 @pytest.mark.parametrize("source", ["¿Es difícil aprender un idioma nuevo?", "for (i = 0; i < n; i++) { x[i] += y; }"])
 def test_what_is_not_english_has_no_confidence(name: str, source: str) -> None:
-    (item,) = with_confidence(name, source, [candidate(source + "!")], SETTINGS)
+    (item,) = with_confidence(name, source, [candidate(source + "!")])
     assert item.confidence is None
 
 
@@ -167,7 +156,7 @@ def drawn(truth: Sequence[float], count: int) -> JudgedCandidates:
 
 
 def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
-    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0, -0.3, 0.2)
+    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0)
     found = drawn(truth, 20_000)
     fitted = fit(found)
     assert fitted.intercept == pytest.approx(truth[0], abs=0.1)
@@ -226,14 +215,14 @@ SIGNATURE = "refdec:0.1.0|task:paraphrase|pair:made-up:1234|contexts:24|kept_con
 
 
 def outputs(rows: int, seed: int = 0, signature: str = SIGNATURE) -> list[dict[str, Any]]:
-    """Made-up outputs: a candidate that fits well says "good"."""
+    """Made-up outputs: a candidate that reads well says "good"."""
     draw = random.Random(seed)
     found = []
     for row in range(rows):
-        fits = sorted((draw.gauss(-10, 8) for _ in range(4)), reverse=True)
+        flows = sorted((draw.gauss(-10, 8) for _ in range(4)), reverse=True)
         items = [
-            candidate(f"{'good' if draw.gauss(fit, 2) > -8 else 'bad'} words {row}", fit, novelty=draw.random() * 100)
-            for fit in fits
+            candidate(f"{'good' if draw.gauss(nats, 2) > -8 else 'bad'} words {row}", flow=Flow(nats, 0.0), cost=0.0)
+            for nats in flows
         ]
         results = [item.to_dict() for item in (candidate("copy", copy=True), *items)]
         line = {"id": str(row), "source": f"words number {row}", "results": results, "signature": signature}
@@ -297,7 +286,7 @@ def test_the_command_writes_what_the_program_reads(tmp_path: Path, monkeypatch: 
     first = home.read_text()
     written = json.loads(first)
     assert written.keys() == {"other:1", "made-up:1234"}
-    assert Calibration.of(written["made-up:1234"]).confidence((0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 1.0)) > 0.5
+    assert Calibration.of(written["made-up:1234"]).confidence((0.0, 0.0, 0.0, 0.0, 0.0)) > 0.5
     assert written["made-up:1234"]["fitted_on"][0] == {"signature": SIGNATURE, "sources": 60, "candidates": 240}
     CliRunner().invoke(fitting.main, [str(file), "--to", str(home)])
     assert home.read_text() == first

@@ -2,24 +2,25 @@
 
     python -m benchmarks.faithfulness.candidates outputs/bed.jsonl
 
-The contexts of a source are sampled once, and each text is ranked beside it, with all of its figures. One more text,
-the rewording of another sentence, stands for results that went far away. Writes a file of outputs, as `refdec evaluate`
-does, one line per source; a run that was stopped goes on.
+Both models read each text beside its source; no contexts are sampled, because the confidence does not depend on them.
+One more text, the rewording of another sentence, stands for results that went far away. Writes a file of outputs, as
+`refdec evaluate` does, one line per source; a run that was stopped goes on.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from benchmarks.faithfulness.breaks import broken_pairs, good_pairs
 from benchmarks.outputs import changes, load_reflector, model_arguments, write_rows
-from refdec import ParaphraseSettings, Reflector
+from refdec import Pair, ParaphraseSettings
 from refdec.reflect.schedule import run
-from refdec.tasks.describe import ensembles_of, prepare
-from refdec.tasks.paraphrase import rank
+from refdec.tasks.frame import FRAMES
+from refdec.tasks.ranking import ranked_paraphrases, standings
 from refdec.tasks.signature import signature
 
 
@@ -34,12 +35,12 @@ def texts_by_source() -> dict[str, dict[str, bool]]:
     return texts
 
 
-def judged(reflector: Reflector, source: str, texts: list[str], settings: ParaphraseSettings) -> list[dict[str, Any]]:
+def judged(pair: Pair, source: str, texts: list[str], settings: ParaphraseSettings) -> list[dict[str, Any]]:
     """The figures of texts as candidates of a source."""
-    pair = reflector.pair
-    cleaned, frame, _ = prepare(pair, source, settings, settings.extra_tokens)
-    ensembles = ensembles_of(pair, reflector.fingerprint(source, settings.description()))
-    ranked, _ = run(pair, rank(pair, frame, cleaned, ensembles, dict.fromkeys(texts, "both"), settings))
+    framed = {text: pair.tokens.encode(FRAMES[settings.frame].wrap(text)) for text in (source, *texts)}
+    standing = run(pair, standings(pair, framed, settings))
+    no_fits = [torch.zeros(len(framed), 0)]
+    ranked = ranked_paraphrases(list(framed), [0.0] * len(framed), standing, no_fits, dict.fromkeys(texts, "both"))
     return [item.to_dict() for item in ranked]
 
 
@@ -50,13 +51,12 @@ def main() -> None:
     arguments = parser.parse_args()
     reflector = load_reflector(arguments)
     settings = reflector.settings(ParaphraseSettings, arguments.preset, changes(arguments))
-    settings = replace(settings, exact=True)  # texts that fall behind are read to the end too
     mark = signature("paraphrase", reflector.pair, settings)
     rows = [{"id": source, "texts": list(texts)} for source, texts in texts_by_source().items()]
 
     def make(row: dict[str, Any]) -> dict[str, Any]:
         source, texts = row["id"], row["texts"]
-        results = judged(reflector, source, texts, settings)
+        results = judged(reflector.pair, source, texts, settings)
         return {"id": source, "source": source, "results": results, "signature": mark}
 
     write_rows(arguments.outputs, rows, make, mark)

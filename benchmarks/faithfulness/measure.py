@@ -17,7 +17,7 @@ from pathlib import Path
 
 from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_pairs, good_pairs
 from refdec.evaluate.experiments.outputs import OutputRow, read_outputs
-from refdec.evaluate.judging.confidence import loss_of, ranked_of, signature_of
+from refdec.evaluate.judging.confidence import ranked_of, signature_of
 from refdec.ledger.comparison import Comparison, compare
 from refdec.tasks.confidence import calibration, features
 
@@ -58,7 +58,7 @@ def confidences(rows: Iterable[OutputRow], pairs: Iterable[AnyPair]) -> dict[Any
         fitted = calibration(signature_of(row)["pair"])
         assert fitted is not None, "the pair of the candidates is not calibrated"
         for item in ranked_of(row):
-            known[row["source"], item.text] = fitted.confidence(features(row["source"], item, loss_of(row)))
+            known[row["source"], item.text] = fitted.confidence(features(row["source"], item))
     return {pair: known[pair.source, pair.text] for pair in pairs if (pair.source, pair.text) in known}
 
 

@@ -20,7 +20,6 @@ from refdec.ledger.comparison import compare
 from refdec.ledger.costs import FAITHFUL
 from refdec.ledger.language import is_english
 from refdec.results import Paraphrase
-from refdec.settings import ParaphraseSettings
 from refdec.text.words import bare_words
 
 CALIBRATIONS = Path(__file__).resolve().parent.parent / "pretrained" / "confidence.json"
@@ -28,19 +27,14 @@ CALIBRATIONS = Path(__file__).resolve().parent.parent / "pretrained" / "confiden
 GOOD = 0.5
 """A result below this has more likely lost the meaning than kept it."""
 
-FIT_NATS = 2.0
-"""Fits count in nats up to about here, and in ratios beyond: from -20 to -40 is no more than from -2 to -6."""
-
-FEATURES = ("small", "large", "worst", "whole", "fit", "shared", "words")
+FEATURES = ("small", "large", "worst", "whole", "broken")
 """What speaks for and against a candidate. All of it is known with any settings.
 
 small   what the ledger charges, up to the limit of what it calls faithful
 large   logarithm of one plus what it charges beyond that
 worst   how much less probable the worst five tokens are than those of the source, in nats per token
 whole   how much more probable the whole text is than the source, in nats per word of the source
-fit     how well the contexts of the source fit the candidate, less how well they fit the source
-shared  share of the source's words that the candidate has
-words   logarithm of the number of words in the source: a long text has more places to break
+broken  log-odds that its grammar is broken, less those of the source
 """
 
 
@@ -84,40 +78,20 @@ def check_calibrated(pair: str) -> None:
         )
 
 
-def with_confidence(
-    pair: str, source: str, ranked: Sequence[Paraphrase], settings: ParaphraseSettings
-) -> list[Paraphrase]:
+def with_confidence(pair: str, source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
     """All candidates of a source with their confidence, where the pair is calibrated and the source is English."""
     fitted = calibration(pair)
     if fitted is None or not is_english(source):
         return list(ranked)
     return [
-        replace(item, confidence=1.0 if item.copy else fitted.confidence(features(source, item, settings.loss)))
-        for item in ranked
+        replace(item, confidence=1.0 if item.copy else fitted.confidence(features(source, item))) for item in ranked
     ]
 
 
-def features(source: str, item: Paraphrase, loss: float) -> tuple[float, ...]:
-    """The features of a candidate; `loss` is the setting that it was ranked with."""
+def features(source: str, item: Paraphrase) -> tuple[float, ...]:
+    """The features of a candidate."""
     assert item.flow is not None
     cost = compare(source, item.text).cost if item.cost is None else item.cost
-    source_words = _words(source)
-    return (
-        min(cost, FAITHFUL),
-        math.log1p(max(0.0, cost - FAITHFUL)),
-        min(item.flow.worst, 0.0),
-        item.flow.whole / len(source_words),
-        _fit(item, loss),
-        len(set(source_words) & set(_words(item.text))) / len(set(source_words)),
-        math.log(len(source_words)),
-    )
-
-
-def _fit(item: Paraphrase, loss: float) -> float:
-    """The part of the score that contexts gave, on a scale that is linear up to FIT_NATS and logarithmic beyond."""
-    nats = item.relative - item.prior + loss * bool(item.lost)
-    return math.copysign(math.log1p(abs(nats) / FIT_NATS), nats)
-
-
-def _words(text: str) -> list[str]:
-    return bare_words(text) or text.split()  # emoji have no words
+    words = bare_words(source) or source.split()  # emoji have no words
+    small, large = min(cost, FAITHFUL), math.log1p(max(0.0, cost - FAITHFUL))
+    return small, large, min(item.flow.worst, 0.0), item.flow.whole / len(words), item.flow.broken

@@ -18,7 +18,7 @@ from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import together
-from refdec.reflect.scoring import own_both
+from refdec.reflect.scoring import alone
 from refdec.results import Flow, Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.candidates import Candidates
@@ -137,7 +137,7 @@ async def _best(pair: Pair, sentences: Sequence[str], place: int, priced: Priced
     source = sentences[place]
     texts = [source, *(text for text in priced.shortlist(SHORTLIST) if not is_copy(text, source))]
     whole = [" ".join([*sentences[:place], text, *sentences[place + 1 :]]) for text in texts]
-    read = await own_both(pair, [pair.tokens.encode(text) for text in whole])
+    read = await alone(pair, [pair.tokens.encode(text) for text in whole])
     good = [
         (worth(priced.costs[text], flow_of(one, read[0]), priced.novelties[text]), text)
         for text, one in zip(texts[1:], read[1:], strict=True)

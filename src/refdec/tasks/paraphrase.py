@@ -65,10 +65,10 @@ async def paraphrase(
     else:
         candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
-    ranked, source_score = await rank(pair, frame, source, ensembles, candidates.origins, settings)
+    ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
     if settings.ledger:
         ranked = accounted(source, ranked)
-    ranked = with_confidence(pair.name, source, ranked, settings)
+    ranked = with_confidence(pair.name, source, ranked)
     mark = signature("paraphrase", pair, settings, constraints)
     reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked[:explain]) if explain else ()
     ranking = source, source_score, ranked
@@ -104,7 +104,7 @@ def make_result(
     )
 
 
-async def rank(
+async def _rank(
     pair: Pair,
     frame: Frame,
     source: str,

@@ -16,7 +16,7 @@ from refdec.metrics.novelty import novelty
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.racing import AHEAD, in_race
 from refdec.reflect.schedule import Task, together
-from refdec.reflect.scoring import own_both
+from refdec.reflect.scoring import Alone, alone
 from refdec.results import Flow, Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.constraints import Constraints
@@ -32,9 +32,6 @@ TOLD_APART = Constraints(automatic=("numbers", "names"))
 WINDOW = 5
 """Neighbouring tokens whose mean log-probability shows a break in a text."""
 
-Both = tuple[torch.Tensor, torch.Tensor]
-"""Log-probabilities of the tokens of a text, read forwards and read backwards."""
-
 AS_SOURCE = Flow(0.0, 0.0)
 """How the source itself reads, against the source."""
 
@@ -47,13 +44,14 @@ def is_copy(candidate: str, source: str) -> bool:
     return (bare_words(candidate) or candidate.split()) == (bare_words(source) or source.split())  # emoji have no words
 
 
-def flow_of(text: Both, source: Both) -> Flow:
+def flow_of(text: Alone, source: Alone) -> Flow:
     """How a text reads by itself, against the source."""
+    both_ways = ((text.forward, source.forward), (text.backward, source.backward))
     whole, worst = (
-        sum(measure(one) - measure(other) for one, other in zip(text, source, strict=True)) / 2
+        sum(measure(one) - measure(other) for one, other in both_ways) / 2
         for measure in (lambda row: float(row.double().sum()), worst_window)
     )
-    return Flow(whole, worst)
+    return Flow(whole, worst, (text.broken or 0.0) - (source.broken or 0.0))
 
 
 def worst_window(logprobs: torch.Tensor) -> float:
@@ -79,8 +77,8 @@ async def standings(
     pair: Pair, texts: Mapping[str, Sequence[int]], settings: ParaphraseSettings
 ) -> dict[str, Standing]:
     """The standing of texts with their ids; the first is the source, whose standing is zero."""
-    both = await own_both(pair, list(texts.values()))
-    flows = [flow_of(one, both[0]) for one in both]
+    read = await alone(pair, list(texts.values()))
+    flows = [flow_of(one, read[0]) for one in read]
     kept = TOLD_APART.on(next(iter(texts)))
     result = {}
     for text, flow in zip(texts, flows, strict=True):

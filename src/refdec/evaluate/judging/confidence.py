@@ -92,7 +92,7 @@ def gather(rows: Sequence[dict[str, Any]], judge: Judge, most: int | None = None
     origins: list[int] = []
     for number, row in enumerate(rows):
         fresh = [item for item in ranked_of(row) if not item.copy][:most]
-        values += [features(row["source"], item, loss_of(row)) for item in fresh]
+        values += [features(row["source"], item) for item in fresh]
         texts += [item.text for item in fresh]
         places += range(1, len(fresh) + 1)
         origins += [number] * len(fresh)
@@ -109,14 +109,6 @@ def gather(rows: Sequence[dict[str, Any]], judge: Judge, most: int | None = None
 def signature_of(row: dict[str, Any]) -> dict[str, str]:
     """The parts of a row's signature by their names."""
     return {name: value for name, _, value in (part.partition(":") for part in row.get("signature", "").split("|"))}
-
-
-def loss_of(row: dict[str, Any]) -> float:
-    """The setting `loss`, from the signature of a row."""
-    parts = signature_of(row)
-    if parts.get("task") != "paraphrase":
-        raise InputError(f"The output {row['id']!r} has no signature of a paraphrase. Give files that refdec wrote.")
-    return float(parts.get("loss", "0"))
 
 
 def assess(kept: NDArray[np.bool_], confidences: Numbers, yields: Sequence[float] = YIELDS) -> Assessment:
@@ -146,6 +138,8 @@ def precision_at(kept: NDArray[np.bool_], confidences: Numbers, share: float) ->
 
 def ranked_of(row: dict[str, Any]) -> list[Paraphrase]:
     """The candidates of a row of outputs, best first."""
+    if signature_of(row).get("task") != "paraphrase":
+        raise InputError(f"The output {row['id']!r} has no signature of a paraphrase. Give files that refdec wrote.")
     try:
         return [
             Paraphrase(
