@@ -106,10 +106,11 @@ def _documents(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Orig
 
 def _put(run: CommandRun, origin: Origin, result: RewriteResult, options: dict[str, Any]) -> None:
     chosen, note = choose(result, wanted(options))
-    best = next((item for item in chosen if not item.copy), None)
     if not options["apply"]:
         run.put_ranked(result, chosen, note)
-    elif best is None:
+    elif not chosen:
         run.fail(origin, note)
     else:
-        run.put_text(result.in_place(best))
+        run.put_text(result.in_place(chosen[0]))
+        if note:
+            run.tell(f"{origin}{note}")

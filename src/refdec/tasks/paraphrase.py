@@ -25,6 +25,7 @@ from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
+from refdec.tasks.verdict import language_note, with_changes, with_doubts
 
 AnyResult = TypeVar("AnyResult", bound=ParaphraseResult)
 
@@ -66,11 +67,13 @@ async def paraphrase(
         candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
+    ranked = with_changes(source, ranked)
     if settings.ledger:
         ranked = accounted(source, ranked)
     ranked = with_confidence(pair.name, source, ranked, settings)
+    ranked = with_doubts(source, ranked, settings)
     mark = signature("paraphrase", pair, settings, constraints)
-    reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked[:explain]) if explain else ()
+    reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked, explain) if explain else ()
     ranking = source, source_score, ranked
     return make_result(ParaphraseResult, place, ensembles, candidates, ranking, mark, reasons)
 
@@ -89,6 +92,7 @@ def make_result(
     source, source_score, ranked = ranking
     contexts = shown_contexts(place.pair, ensembles)
     held = neighbours.get("left", ""), neighbours.get("right", "")
+    note = language_note(place.pair, source)
     return kind(
         source=source,
         source_score=source_score,
@@ -99,7 +103,8 @@ def make_result(
         signature=mark,
         rejected=candidates.rejected,
         dropped=len(candidates.origins) - len(ranked),
-        explanation=Explanation(place.settings.task, *held, contexts, reasons, mark) if reasons else None,
+        explanation=Explanation(place.settings.task, *held, contexts, reasons, mark, note) if reasons else None,
+        note=note,
         **neighbours,
     )
 
