@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
@@ -19,7 +19,7 @@ NEIGHBOUR = 240
 """Characters of a document that are shown on each side of a rewritten span."""
 
 IN_PLACE = "bold green"
-REMARKS = "└ "  # before what is said about the text above
+REMARKS = "└"  # before what is said about the text above
 SURE = 0.9  # confidence that is shown in green
 SCORE_LEGEND = (
     "100: as good as the reference itself, 0: no better than an unrelated text; "
@@ -54,12 +54,12 @@ def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Parap
         _show_in_place(console, result, chosen[0])
 
 
-def _with_remarks(item: Paraphrase) -> Text:
-    """A candidate, and what its reader must know on lines of its own; dim if it is doubtful."""
-    text = Text(item.text, style="dim" if item.doubtful else "")
+def _with_remarks(item: Paraphrase) -> Group:
+    """A candidate, dim if it is doubtful, and below it what its reader must know."""
+    below = Table.grid(Column(width=2), text_column())
     if remarks(item):
-        text.append(f"\n{REMARKS}{remarks(item)}", style="dim")
-    return text
+        below.add_row(Text(REMARKS, "dim"), Text(remarks(item), "dim"))
+    return Group(Text(item.text, "dim" if item.doubtful else ""), below)
 
 
 def _show_copy(console: Console, result: ParaphraseResult) -> None:

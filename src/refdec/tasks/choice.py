@@ -12,7 +12,7 @@ from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, 
 from refdec.tasks.confidence import GOOD
 from refdec.tasks.verdict import is_good
 
-CHANGES = 6
+CHANGES = 4
 """Changes of a candidate that people see beside it; JSON and Python have all of them."""
 
 FAULTS = 3
@@ -100,7 +100,7 @@ def remarks(item: Paraphrase) -> str:
 def _first(changes: Sequence[str], most: int) -> list[str]:
     """The dearest changes, and how many there are besides."""
     more = len(changes) - most
-    return [*changes[:most], *([f"{more} more"] if more > 0 else [])]
+    return [*changes[:most], *([f"and {more} more"] if more > 0 else [])]
 
 
 def percent(confidence: float) -> str:
