@@ -60,7 +60,7 @@ def test_that_nothing_good_was_found_is_said_and_the_best_still_shown() -> None:
 def test_a_good_result_further_down_is_no_failure() -> None:
     assert chosen([BAD[1], MIXED[3]]) == (["near", "far"], "")
     lower = "None of these is good, but candidates that rank further down are:"
-    assert chosen([BAD[1], MIXED[3]], top=1)[1] == f"{lower} raise --top."
+    assert chosen([BAD[1], MIXED[3]], top=1)[1] == f"{lower} show them with --top."
     assert chosen([BAD[2], MIXED[3]], front=True)[1] == f"{lower} leave --front out."
 
 

@@ -56,8 +56,9 @@ def rewrite_command(text: str | None, **options: Any) -> int:
       refdec rewrite --file spans.txt
       echo "It was late. [[We were tired.]] So we left." | refdec rewrite --json -
 
-    With --apply the whole document and nothing else is printed, so that it can go into a file. The score is that of
-    refdec paraphrase, with the fit of the true neighbours in it.
+    Under each rewriting stands what it swaps, loses or adds. With --apply the whole document and nothing else is
+    printed, so that it can go into a file; if the rewriting in it is not good, standard error says so. The score is
+    that of refdec paraphrase, with the fit of the true neighbours in it.
     """
     from refdec.tasks.rewrite import split_document
 
@@ -105,7 +106,7 @@ def _documents(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Orig
 
 
 def _put(run: CommandRun, origin: Origin, result: RewriteResult, options: dict[str, Any]) -> None:
-    chosen, note = choose(result, wanted(options))
+    chosen, note = choose(result, wanted(options | {"top": 1} if options["apply"] else options))
     if not options["apply"]:
         run.put_ranked(result, chosen, note)
     elif not chosen:

@@ -70,7 +70,7 @@ def _doubt(pool: ParaphraseResult, wanted: Wanted, chosen: Sequence[Paraphrase])
     if not is_english(pool.source) or any(map(is_good, chosen)):
         return ""
     if any(map(is_good, pool)):
-        remedy = "leave --front out" if wanted.front else "raise --top"
+        remedy = "leave --front out" if wanted.front else "show them with --top"
         return f"None of these is good, but candidates that rank further down are: {remedy}."
     nearest = min(chosen, key=lambda item: (-(item.confidence or 0.0), item.cost or 0.0))
     place = "" if len(chosen) == 1 else f", number {chosen.index(nearest) + 1}"
