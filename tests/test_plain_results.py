@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from dataclasses import fields, is_dataclass, replace
+from typing import Literal
 
 import pytest
 from rich.console import Console
@@ -29,8 +30,9 @@ from refdec.results import (
 )
 from refdec.settings import PRESETS
 from refdec.tasks.choice import CHANGES, Wanted, choose, remarks
+from refdec.tasks.paraphrase import NOT_ENGLISH, language_note
 from refdec.tasks.ranking import is_copy
-from refdec.tasks.verdict import NOT_ENGLISH, is_good, language_note, with_changes, with_doubts
+from refdec.tasks.verdict import is_good, with_changes, with_doubts
 from tests.conftest import TINY
 from tests.test_page import Document, explanation
 
@@ -57,7 +59,7 @@ def judged(
 
 def shown(result: ParaphraseResult, terminal: bool, colour: bool = False, width: int = 100) -> str:
     output = io.StringIO()
-    system = "standard" if colour else None
+    system: Literal["standard"] | None = "standard" if colour else None
     show_results(
         Console(file=output, force_terminal=terminal, width=width, color_system=system),
         result,

@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import torch
 
-from refdec.lm.pair import Pair
+from refdec.ledger.language import is_english
+from refdec.lm.pair import EMBEDDED, Pair
 from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
@@ -25,9 +26,11 @@ from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
-from refdec.tasks.verdict import language_note, with_changes, with_doubts
+from refdec.tasks.verdict import with_changes, with_doubts
 
 AnyResult = TypeVar("AnyResult", bound=ParaphraseResult)
+
+NOT_ENGLISH = "This does not look like English, which is all that the embedded models know; no confidence is given."
 
 
 async def paraphrase(
@@ -107,6 +110,14 @@ def make_result(
         note=note,
         **neighbours,
     )
+
+
+def language_note(pair: Pair, source: str) -> str:
+    """A word for the reader where a source is no English and the models are the embedded ones.
+
+    Of other models nobody knows here what they can read.
+    """
+    return NOT_ENGLISH if pair.name.startswith(f"{EMBEDDED.name}:") and not is_english(source) else ""
 
 
 async def _rank(

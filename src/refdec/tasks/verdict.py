@@ -11,20 +11,9 @@ from dataclasses import replace
 from refdec.ledger.comparison import compare
 from refdec.ledger.costs import FAITHFUL
 from refdec.ledger.language import is_english
-from refdec.lm.pair import EMBEDDED, Pair
 from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.confidence import GOOD
-
-NOT_ENGLISH = "This does not look like English, which is all that the embedded models know; no confidence is given."
-
-
-def language_note(pair: Pair, source: str) -> str:
-    """A word for the reader where the embedded models do not know the language of a source, or it is no language.
-
-    Of other models nobody knows here what they can read.
-    """
-    return NOT_ENGLISH if pair.name.startswith(f"{EMBEDDED.name}:") and not is_english(source) else ""
 
 
 def with_changes(source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
