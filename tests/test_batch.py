@@ -98,7 +98,7 @@ def test_every_row_comes_back_in_order_with_its_columns(batch: Batch) -> None:
     assert "out.jsonl: 5 rows." in err
     rows = read("out.jsonl")
     assert [(row["id"], row["text"]) for row in rows] == [(row["id"], row["text"]) for row in texts(5)]
-    assert list(rows[0]) == ["id", "text", "paraphrase", "relative", "novelty", "confidence", "note", "error"]
+    assert list(rows[0]) == ["id", "text", *ParaphraseRows.ranked, "note", "error"]
     assert all(row["paraphrase"] and row["error"] is None for row in rows)
     assert not Path("out.jsonl.parts").exists()
     manifest = json.loads(Path("out.jsonl.manifest.json").read_text())
@@ -495,7 +495,9 @@ def test_a_rewriting_has_no_column_that_is_always_empty(batch: Batch) -> None:
     text = small_texts(1)[0]
     write("in.jsonl", [{"text": f"{text} [[{text}]] {text}"}])
     assert batch("rewrite", "--top", "2", "in.jsonl", "out.jsonl")[0] == 0
-    ranked = [f"{name}{rank}" for rank in ("", "_2") for name in ("rewriting", "relative", "novelty")]
+    ranked = [
+        f"{name}{rank}" for rank in ("", "_2") for name in ("rewriting", "relative", "novelty", "cost", "changes")
+    ]
     assert list(read("out.jsonl")[0]) == ["text", "rewritten", *ranked, "note", "error"]
 
 

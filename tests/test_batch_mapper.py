@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from refdec import InputError, Mapper, Models, Reflector, SettingsError, load_pair
+from refdec.batch.row_tasks import ParaphraseRows
 from tests.small_pair import small_texts
 
 QUICK: dict[str, Any] = {"contexts": 3, "context_tokens": 6, "kept_contexts": 2, "samples": 2}
@@ -95,7 +96,7 @@ def test_datasets_map_it_row_by_row_in_batches_and_in_other_processes(
     given = datasets.Dataset.from_dict({"id": list(range(4)), "question": small_texts(4)})
     alone = given.map(mapper, load_from_cache_file=False)
     batched = given.map(mapper, batched=True, batch_size=3, load_from_cache_file=False)
-    assert alone.column_names == ["id", "question", "paraphrase", "relative", "novelty", "confidence", "note", "error"]
+    assert alone.column_names == ["id", "question", *ParaphraseRows.ranked, "note", "error"]
     assert alone["paraphrase"] == batched["paraphrase"] == said
     threads = torch.get_num_threads()
     torch.set_num_threads(2)

@@ -30,7 +30,7 @@ def test_text_as_an_argument_prints_ranked_lines(run: Run) -> None:
     lines = out.splitlines()
     assert code == 0
     assert lines[0] == "How do I learn to cook?"
-    results = [line for line in lines[1:] if not line.startswith("  No good")]
+    results = [line for line in lines[1:] if not line.startswith(("  No good", "  copy of the source, not counted"))]
     assert 1 <= len(results) <= 3
     assert all("novelty" in line for line in results)
     assert err == ""
@@ -208,7 +208,8 @@ def test_python_the_command_and_a_fingerprint_give_the_same(
     run_embedded: Run, int8_reflector: Reflector, tmp_path: Path
 ) -> None:
     text, file = "The train was late again.", str(tmp_path / "train.json")
-    expected = int8_reflector.paraphrase(text, "fast", seed=3).to_dict()
+    result = int8_reflector.paraphrase(text, "fast", seed=3)
+    expected = result.to_dict(result.top(100))
     code, out, _ = run_embedded("paraphrase", "--json", "--seed", "3", "--top", "100", text)
     assert code == 0
     assert without_note(out) == expected

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+import re
 from typing import Any
 
 import pytest
@@ -45,19 +46,22 @@ def test_only_results_that_are_sure_enough_are_shown() -> None:
 
 
 def test_the_front_is_that_of_the_sure_ones() -> None:
-    assert chosen(MIXED, front=True)[0] == ["copy", "near", "poor"]
+    assert chosen(MIXED, front=True)[0] == ["near", "poor"]
     assert chosen(MIXED, front=True, confidence=0.5)[0] == ["near", "far"]
 
 
 def test_that_nothing_good_was_found_is_said_and_the_best_still_shown() -> None:
-    assert chosen(BAD) == (["copy", "near", "far"], "No good paraphrase was found: the best has confidence 30 %.")
-    novel = "No good paraphrase of Novelty 50 or more was found: the best has confidence 9 %."
+    wrong = "What is wrong with the nearest"
+    assert chosen(BAD) == (["near", "far"], f"No good paraphrase was found. {wrong}, number 1: confidence 30 %.")
+    novel = f"No good paraphrase of Novelty 50 or more was found. {wrong}: confidence 9 %."
     assert chosen(BAD, novelty=50) == (["far"], novel)
 
 
 def test_a_good_result_further_down_is_no_failure() -> None:
     assert chosen([BAD[1], MIXED[3]]) == (["near", "far"], "")
-    assert "No good" in chosen([BAD[1], MIXED[3]], top=1)[1]
+    lower = "None of these is good, but candidates that rank further down are:"
+    assert chosen([BAD[1], MIXED[3]], top=1)[1] == f"{lower} show them with --top."
+    assert chosen([BAD[2], MIXED[3]], front=True)[1] == f"{lower} leave --front out."
 
 
 def test_a_confidence_that_nothing_reaches_is_said_with_the_highest() -> None:
@@ -93,15 +97,16 @@ def test_all_that_may_be_shown_is_explained() -> None:
 def shown(rows: Rows, terminal: bool) -> str:
     console = Console(file=io.StringIO(), force_terminal=terminal, width=100, color_system=None)
     found = result(rows)
-    show_results(console, found, found.candidates, "")
+    show_results(console, found, found.top(5), "")
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()
 
 
 def test_people_see_a_figure_for_every_result() -> None:
     lines = shown(MIXED, terminal=False).splitlines()
-    assert [line.split("novelty")[0].split()[-3:] for line in lines[1:]] == [
-        ["confidence", share, "%"] for share in ("100", "95", "20", "80")
+    assert lines[-1] == "  copy of the source, not counted: +0.00  copy"
+    assert [line.split("novelty")[0].split()[-3:] for line in lines[1:-1]] == [
+        ["confidence", share, "%"] for share in ("95", "20", "80")
     ]
     table = shown(MIXED, terminal=True)
     assert "confidence" in table
@@ -112,9 +117,9 @@ def test_json_has_the_confidence_and_the_note(run_embedded: Run) -> None:
     code, out, _ = run_embedded("paraphrase", "--json", "How do I learn to cook?", "Is it safe to swim here?")
     assert code == 0
     for line in map(json.loads, out.splitlines()):
-        found = [item["confidence"] for item in line["results"] if not item["copy"]]
-        assert all(0 <= value <= 1 for value in found)
-        assert ("No good paraphrase" in line.get("note", "")) == (max(found) < 0.5)
+        assert all(0 <= item["confidence"] <= 1 and not item["copy"] for item in line["results"])
+        good = [item for item in line["results"] if item["confidence"] >= 0.5 and item["cost"] <= 1]
+        assert bool(re.match("No good|None of these", line.get("note", ""))) == (not good)
 
 
 def test_the_dial_never_returns_less(run_embedded: Run) -> None:

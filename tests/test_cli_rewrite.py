@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from refdec import InputError, Pair, Reflector
+from refdec.tasks.choice import Wanted, choose
 from tests.conftest import Run, refusal
 
 BEFORE, SPAN, AFTER = "It was late. ", "We were very tired.", " So we left.\nNobody saw us.\n"
@@ -52,7 +53,9 @@ def test_the_command_and_python_give_the_same(run_embedded: Run, int8_reflector:
     code, out, err = run_embedded("rewrite", "--json", "--top", "100", MARKED)
     assert (code, err) == (0, "")
     line = json.loads(out)
-    assert line == int8_reflector.rewrite(MARKED, "fast").to_dict()
+    line.pop("note", None)
+    result = int8_reflector.rewrite(MARKED, "fast")
+    assert line == result.to_dict(result.top(100))
     assert (line["left"], line["right"]) == (BEFORE, AFTER)
 
 
@@ -68,7 +71,10 @@ def test_lines_show_candidates_and_the_best_in_its_place(run_embedded: Run) -> N
 def test_apply_prints_the_document_and_nothing_else(run_embedded: Run, int8_reflector: Reflector) -> None:
     result = int8_reflector.rewrite(SPAN, "fast", left=BEFORE, right=AFTER, samples=8)
     assert result.best is not None
-    assert run_embedded("rewrite", "--apply", "--samples", "8", MARKED) == (0, f"{BEFORE}{result.best}{AFTER}", "")
+    code, out, err = run_embedded("rewrite", "--apply", "--samples", "8", MARKED)
+    assert (code, out) == (0, f"{BEFORE}{result.best}{AFTER}")
+    note = choose(result, Wanted(top=1))[1]
+    assert err == (f"refdec: {note}\n" if note else "")
 
 
 def test_several_documents_are_rewritten_one_per_line(run_embedded: Run, tmp_path: Path) -> None:
@@ -84,7 +90,7 @@ def test_several_documents_are_rewritten_one_per_line(run_embedded: Run, tmp_pat
         code, out, err = run_embedded("rewrite", "--apply", "--samples", "8", *arguments, stdin=file.read_text())
         assert code == 2
         assert len(out.splitlines()) == 2
-        assert err.startswith(f"refdec: line 2 of {place}: There is no span in [[ ]]")
+        assert f"refdec: line 2 of {place}: There is no span in [[ ]]" in err
 
 
 def test_apply_says_where_there_is_nothing_to_apply(run_embedded: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ from refdec.errors import InputError
 from refdec.evaluate.judging.confidence import Judge, JudgedCandidates, assess, auc, gather, precision_at
 from refdec.ledger.comparison import compare
 from refdec.results import Flow
-from refdec.tasks.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features, with_confidence
+from refdec.tasks.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features_of, with_confidence
 from tests.conftest import TINY, lend_calibration
 
 CALIBRATED = list(json.loads(CALIBRATIONS.read_text()))
@@ -40,7 +40,7 @@ def candidate(text: str, novelty: float = 50.0, **others: Any) -> Paraphrase:
 
 def values_of(item: Paraphrase) -> dict[str, float]:
     """The features of a candidate by their names."""
-    return dict(zip(FEATURES, features(SOURCE, item), strict=True))
+    return dict(zip(FEATURES, features_of(SOURCE, item), strict=True))
 
 
 def test_features_are_what_their_names_say() -> None:
@@ -80,7 +80,7 @@ def test_confidence_is_a_probability_whatever_comes(
 
 
 def test_a_text_without_words_has_features() -> None:
-    assert all(map(math.isfinite, features("🙂 🙂", candidate("🙂"))))
+    assert all(map(math.isfinite, features_of("🙂 🙂", candidate("🙂"))))
 
 
 def test_the_embedded_pair_is_calibrated_and_says_on_what(int8_pair: Pair) -> None:

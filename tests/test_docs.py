@@ -116,10 +116,17 @@ ENDS = (".", "?", "!")
 
 
 def form(output: str) -> list[list[str]]:
-    """The cells of each line, without what a CPU and its speed decide: digits, sampled texts and copies, widths."""
+    """The cells of each line, without what a CPU and its speed decide: digits, sampled texts and copies, widths.
+
+    What is said about a text depends on it, too: in a table, the lines from └ up to the next row.
+    """
     rows: list[list[str]] = []
-    for line in (line.strip() for line in output.splitlines() if "  copy of the source " not in line):
+    is_remark = False
+    for line in (line.strip() for line in output.splitlines() if "copy of the source" not in line):
         cells = re.split(r"\s{2,}", line)
+        is_remark = line.startswith("└") or (is_remark and len(cells) == 1 and bool(line))
+        if is_remark:
+            continue
         if rows and len(cells) == 1 < len(rows[-1]) and line.endswith(ENDS) and not rows[-1][0].endswith(ENDS):
             rows[-1][0] += f" {line}"  # the end of a text that did not fit into its column
         else:
@@ -144,8 +151,11 @@ def test_the_form_of_an_output_does_not_depend_on_the_cpu() -> None:
     one = """
   paraphrase                       score   from
  ───────────────────────────────────────────────
-  Is it far?  copy of the source   +0.00   right
   Is it far off?                   -1.21   right
+  └ far → far off; and 1
+    more
+
+  copy of the source, not counted: +0.00  Is it far?
   about 83.4 h, 32 MB
   made by  refdec:0.1.0|contexts:24|context_tok …
 """
@@ -153,6 +163,7 @@ def test_the_form_of_an_output_does_not_depend_on_the_cpu() -> None:
   paraphrase             score   from
  ────────────────────────────────────
   Is that a long way?   -10.20   left
+
   about 2 min, 1.1 GB
   made by  refdec:0.1.0|contexts:1000|context_t …
 """

@@ -215,12 +215,18 @@ def test_the_novelty_dial_is_a_guarantee() -> None:
 
 def test_the_front_holds_what_nothing_beats_in_both() -> None:
     found = made_up(("copy", -1, 0, True), ("near", -2, 20, False), ("poor", -3, 10, False), ("far", -9, 60, False))
-    assert [str(item) for item in found.front()] == ["copy", "near", "far"]
+    assert [str(item) for item in found.front()] == ["near", "far"]
 
 
-def test_copies_do_not_use_up_the_places_of_paraphrases() -> None:
-    found = made_up(("a", -1, 0, True), ("b", -2, 20, False), ("c", -3, 10, False), ("d", -9, 60, False))
-    assert [str(item) for item in found.top(2)] == ["a", "b", "c"]
+def test_copies_stand_apart_and_are_not_counted() -> None:
+    found = made_up(("a", -1, 0, True), ("b", -2, 20, False), ("c", -3, 0, False), ("d", -9, 60, False))
+    assert [str(item) for item in found.top(2)] == [str(item) for item in found.at_novelty(0)[:2]] == ["b", "c"]
+    assert [str(item) for item in found.copies] == ["a"]
+    assert len(found.candidates) == 4
+    shown = found.to_dict(found.top(2))
+    assert [item["text"] for item in shown["results"]] == ["b", "c"]
+    assert [item["text"] for item in shown["copies"]] == ["a"]
+    assert found.to_dict()["copies"] == []  # it stands among the results
 
 
 def test_the_json_form_is_stable(result: ParaphraseResult) -> None:

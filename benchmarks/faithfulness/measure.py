@@ -19,7 +19,7 @@ from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_p
 from refdec.evaluate.experiments.outputs import OutputRow, read_outputs
 from refdec.evaluate.judging.confidence import ranked_of, signature_of
 from refdec.ledger.comparison import Comparison, compare
-from refdec.tasks.confidence import calibration, features
+from refdec.tasks.confidence import calibration, features_of
 
 SURE = 0.8
 HALVES = ("tuning", "held-out")  # every second pair, from the first and from the second
@@ -58,7 +58,7 @@ def confidences(rows: Iterable[OutputRow], pairs: Iterable[AnyPair]) -> dict[Any
         fitted = calibration(signature_of(row)["pair"])
         assert fitted is not None, "the pair of the candidates is not calibrated"
         for item in ranked_of(row):
-            known[row["source"], item.text] = fitted.confidence(features(row["source"], item))
+            known[row["source"], item.text] = fitted.confidence(features_of(row["source"], item))
     return {pair: known[pair.source, pair.text] for pair in pairs if (pair.source, pair.text) in known}
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from itertools import accumulate
 from typing import Any
 
 
@@ -60,10 +59,11 @@ class Reason:
 
     Attributes:
         text: the text that is explained
-        label: what it is: "source", "reference", "nothing", or "" for a candidate
+        label: what it is: "source", "reference", "nothing", "copy of the source", "doubtful", or "" for a candidate
         score: nats against the yardstick, the first reason of an explanation
         fits: for each context, its log-probability next to this text less that next to the yardstick
         tokens: the text in pieces, each with its surprise
+        changes: words of the source that it swaps, loses or adds
     """
 
     text: str
@@ -71,6 +71,7 @@ class Reason:
     score: float
     fits: tuple[float, ...]
     tokens: tuple[Token, ...]
+    changes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +86,9 @@ class Explanation:
         left: the text that was held before the place, "" where there is none
         right: the text that was held after it
         contexts: the contexts that judged, in the order of `Reason.fits`
-        reasons: the yardstick, then the candidates, best first
+        reasons: the yardstick, then the candidates, best first, then a copy of the source
         signature: version, models, settings and machine
+        note: what the reader must know about the texts, or ""
     """
 
     task: str
@@ -95,6 +97,7 @@ class Explanation:
     contexts: tuple[Context, ...]
     reasons: tuple[Reason, ...]
     signature: str
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +129,14 @@ class Paraphrase:
         copy: whether it says the same words as the source
         side: which side generated it: "left", "right" or "both"; "joined" for parts of several candidates
         fits: for each kept context, its log-probability next to this text less that next to the source
-        confidence: probability that it keeps the meaning, 0 to 1; None where the pair of models is not calibrated
-        cost: what the ledger charges for the words that changed; at most 1 where nothing important did
-        changes: the ledger's reasons: words that were swapped, lost or added
+        confidence: probability that it keeps the meaning, 0 to 1; None where the pair of models is not calibrated, and
+            where the source does not look like English
+        cost: what the ledger (`refdec.compare`) charges for the words that changed: 0 where none did, at most 1 where
+            nothing important did
+        changes: these words, the dearest first: "published → released", "lost: album", "new: two weeks ago"
         flow: how it reads by itself, against the source
+        doubtful: whether it has more likely lost the meaning than kept it: its confidence is under 0.5, or its cost is
+            over 1 although the ledger steered
     """
 
     text: str
@@ -145,6 +152,7 @@ class Paraphrase:
     cost: float | None = None
     changes: tuple[str, ...] = ()
     flow: Flow | None = None
+    doubtful: bool = False
 
     def __str__(self) -> str:
         return self.text
@@ -172,6 +180,7 @@ class ParaphraseResult:
         rejected: reasons why candidates broke a constraint, with the number of candidates
         dropped: number of candidates that were not ranked: too long, or far behind on the first contexts
         explanation: reasons for the best candidates, where it was asked for
+        note: what the reader must know about the source, such as that it does not look like English, or ""
     """
 
     source: str
@@ -184,6 +193,7 @@ class ParaphraseResult:
     rejected: dict[str, int] = field(default_factory=dict)
     dropped: int = 0
     explanation: Explanation | None = None
+    note: str = ""
 
     def __str__(self) -> str:
         return str(self.best) if self.best else ""
@@ -196,9 +206,14 @@ class ParaphraseResult:
         """The best-ranked candidate that is not a copy of the source."""
         return next((candidate for candidate in self.candidates if not candidate.copy), None)
 
+    @property
+    def copies(self) -> tuple[Paraphrase, ...]:
+        """The candidates that say the same words as the source, best first."""
+        return tuple(item for item in self.candidates if item.copy)
+
     def at_novelty(self, least: float) -> tuple[Paraphrase, ...]:
-        """Candidates whose Novelty is at least this, best first. May be empty; a copy of the source is never novel."""
-        return tuple(item for item in self.candidates if item.novelty >= least and not (item.copy and least > 0))
+        """Candidates whose Novelty is at least this, best first, without copies. May be empty."""
+        return tuple(item for item in self.candidates if item.novelty >= least and not item.copy)
 
     def confident(self, least: float) -> tuple[Paraphrase, ...]:
         """Candidates that keep the meaning with at least this confidence (0 to 1), best first, without copies.
@@ -209,23 +224,30 @@ class ParaphraseResult:
         return tuple(item for item, confidence in calibrated if confidence is not None and confidence >= least)
 
     def top(self, count: int) -> tuple[Paraphrase, ...]:
-        """The best `count` candidates, and the copies of the source that rank among them."""
-        others_before = accumulate((not item.copy for item in self.candidates), initial=0)
-        return tuple(item for item, before in zip(self.candidates, others_before, strict=False) if before < count)
+        """The best `count` candidates, without copies of the source."""
+        return self.at_novelty(0)[:count]
 
     def front(self) -> tuple[Paraphrase, ...]:
-        """The trade-off between score and Novelty: candidates that no other beats in both, by rising Novelty."""
+        """The trade-off between rank and Novelty: candidates that no other beats in both, by rising Novelty.
+
+        Copies of the source are left out.
+        """
         best: list[Paraphrase] = []
-        for candidate in self.candidates:
+        for candidate in self.at_novelty(0):
             if not best or candidate.novelty > best[-1].novelty:
                 best.append(candidate)
         return tuple(best)
 
     def to_dict(self, results: tuple[Paraphrase, ...] | None = None) -> dict[str, Any]:
-        """A JSON object; `results` chooses which candidates are in it, by default all."""
+        """A JSON object; `results` chooses which candidates are in it, by default all, copies among them.
+
+        Copies of the source that were not chosen stand apart.
+        """
+        chosen = self.candidates if results is None else results
         return {
             "source": self.source,
-            "results": [result.to_dict() for result in (self.candidates if results is None else results)],
+            "results": [result.to_dict() for result in chosen],
+            "copies": [copy.to_dict() for copy in self.copies if copy not in chosen],
             "source_score": round(self.source_score, 4),
             "contexts": [context.to_dict() for context in self.contexts],
             "log_rd": {side: round(value, 3) for side, value in self.log_rd.items()},
@@ -233,6 +255,7 @@ class ParaphraseResult:
             "rejected": self.rejected,
             "dropped": self.dropped,
             "signature": self.signature,
+            **({"note": self.note} if self.note else {}),
         }
 
 

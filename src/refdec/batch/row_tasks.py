@@ -68,7 +68,7 @@ class RankedRows(RowTask[Chosen]):
     @classmethod
     def adds(cls, top: int) -> list[Column]:
         """The best text if it is not in the ranking itself, the columns of each rank, and a note."""
-        kinds = {cls.ranked[0]: "text", "passes": "boolean"}
+        kinds = {cls.ranked[0]: "text", "changes": "text", "passes": "boolean"}
         whole = [] if cls.best in cls.ranked else [Column(cls.best, "text")]
         ranks = [(name, rank) for rank in range(1, top + 1) for name in cls.ranked]
         columns = [Column(_at(name, rank), kinds.get(name, "number")) for name, rank in ranks]
@@ -83,16 +83,17 @@ class RankedRows(RowTask[Chosen]):
         return cells | ({"note": note} if note else {})
 
     def _paraphrase_cells(self, result: ParaphraseResult) -> Cells:
-        """The best candidates that are not copies of the source, each with its numbers."""
+        """The best candidates that are not copies of the source, each with its numbers and changes."""
         chosen, note = choose(result, self.wanted)
-        contents = [item.to_dict() | {self.ranked[0]: item.text} for item in chosen if not item.copy]
+        own = [{self.ranked[0]: item.text, "changes": "; ".join(item.changes)} for item in chosen]
+        contents = [item.to_dict() | cells for item, cells in zip(chosen, own, strict=True)]
         return self._rank_cells([[content[name] for name in self.ranked] for content in contents], note)
 
 
 class ParaphraseRows(RankedRows[ParaphraseSettings]):
     settings_kind = ParaphraseSettings
     best = "paraphrase"
-    ranked = ("paraphrase", "relative", "novelty", "confidence")
+    ranked = ("paraphrase", "relative", "novelty", "confidence", "cost", "changes")
     reads = (("text",),)
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
@@ -103,15 +104,14 @@ class ParaphraseRows(RankedRows[ParaphraseSettings]):
 class RewriteRows(RankedRows[RewriteSettings]):
     settings_kind = RewriteSettings
     best = "rewritten"
-    ranked = ("rewriting", "relative", "novelty")
+    ranked = ("rewriting", "relative", "novelty", "cost", "changes")
     reads = (("left", "span", "right"), ("text",))
 
     async def cells(self, texts: Sequence[str], full: bool) -> Cells:
         left, span, right = texts if len(texts) == 3 else split_document(texts[0])
         result = await rewrite(self.pair, left, span, right, self.settings, constraints=self.constraints)
         chosen, _ = choose(result, self.wanted)
-        best = next((item for item in chosen if not item.copy), None)
-        whole = {self.best: None if best is None else result.in_place(best)}
+        whole = {self.best: result.in_place(chosen[0]) if chosen else None}
         return whole | self._paraphrase_cells(result) | ({"result": result.to_dict()} if full else {})
 
 

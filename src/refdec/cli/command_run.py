@@ -169,7 +169,7 @@ class CommandRun:
         """Print the chosen paraphrases or rewritings of a source, and keep their explanation for the page."""
         from refdec.cli.render import show_results
 
-        explanation = shown(result.explanation, chosen)
+        explanation = shown(result.explanation, (*chosen, *result.copies), note)
         content = self.content(result.to_dict(chosen), explanation, note)
         self.put([content], [explanation], lambda console: show_results(console, result, chosen, note))
 

@@ -78,7 +78,7 @@ def _put(run: CommandRun, parts: Sequence[str], results: Sequence[InfillResult],
     from refdec.cli.render import show_filled, show_fillings
 
     chosen = [choose_fillings(result, wanted(options)) for result in results]
-    explanations = [shown(result.explanation, items) for result, (items, _) in zip(results, chosen, strict=True)]
+    explanations = [shown(result.explanation, *items) for result, items in zip(results, chosen, strict=True)]
     contents = []
     for number, (result, (items, note)) in enumerate(zip(results, chosen, strict=True), start=1):
         place = {"blank": number, "blanks": len(results)} if len(results) > 1 else {}

@@ -58,6 +58,9 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     The score says how well a paraphrase fits the contexts of its source, in nats against the source itself. It
     compares paraphrases of one text, not of different texts. The confidence compares those, too: it is the probability
     that the meaning is kept. It is calibrated for the pair that comes with refdec.
+
+    Under each paraphrase stands what it swaps, loses or adds (see refdec diff), and whether it is doubtful. If none is
+    good, a note says so. A copy of the source is shown apart and not counted.
     """
     fingerprint, inputs = _inputs(texts, options)
     checked_settings(ParaphraseSettings, options, fingerprint, clean(texts[0]) if fingerprint and texts else None)

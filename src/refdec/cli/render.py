@@ -5,20 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
 from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
 from refdec.cli.explain import nats_text, number_column, one_line, text_column
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score
-from refdec.tasks.choice import percent
+from refdec.tasks.choice import percent, remarks
 from refdec.tasks.confidence import GOOD
 
 NEIGHBOUR = 240
 """Characters of a document that are shown on each side of a rewritten span."""
 
 IN_PLACE = "bold green"
+REMARKS = "└"  # before what is said about the text above
 SURE = 0.9  # confidence that is shown in green
 SCORE_LEGEND = (
     "100: as good as the reference itself, 0: no better than an unrelated text; "
@@ -27,33 +28,48 @@ SCORE_LEGEND = (
 
 
 def show_results(console: Console, result: ParaphraseResult, chosen: tuple[Paraphrase, ...], note: str) -> None:
-    """The chosen candidates of one source, and the note about them if there is one."""
+    """The chosen candidates of one source, its copy apart from them, and the note about them if there is one."""
     _heading(console, result.source)
     if not console.is_terminal:
         for item in chosen:
             sure = "" if item.confidence is None else f"confidence {percent(item.confidence):>5}  "
-            mark = "  (copy of the source)" if item.copy else ""
+            said = f"  ({remarks(item)})" if remarks(item) else ""
             _line(
-                console, f"{item.relative:+8.2f}  {sure}novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{mark}"
+                console, f"{item.relative:+8.2f}  {sure}novelty {item.novelty:5.1f}  {item.side:5}  {item.text}{said}"
             )
     elif chosen:
         calibrated = any(item.confidence is not None for item in chosen)
         name = "rewriting" if isinstance(result, RewriteResult) else "paraphrase"
         table = _table(name, "score", *(["confidence"] if calibrated else []), "novelty", from_side=True)
         for item in chosen:
-            text = Text(item.text, style="dim" if item.copy else "")
-            if item.copy:
-                text.append("  copy of the source", style="italic")
             confidence = [_confidence_text(item.confidence)] if calibrated else []
-            table.add_row(text, nats_text(item.relative), *confidence, f"{item.novelty:.0f}", item.side)
+            table.add_row(_with_remarks(item), nats_text(item.relative), *confidence, f"{item.novelty:.0f}", item.side)
         console.print(table)
         _legend(console, "score: nats against the source, comparable within this table only")
         if calibrated:
             _legend(console, "confidence: how likely the meaning is kept")
+    _show_copy(console, result)
     _note(console, note)
-    best = next((item for item in chosen if not item.copy), None)
-    if best is not None and isinstance(result, RewriteResult):
-        _show_in_place(console, result, best)
+    if chosen and isinstance(result, RewriteResult):
+        _show_in_place(console, result, chosen[0])
+
+
+def _with_remarks(item: Paraphrase) -> Group:
+    """A candidate, dim if it is doubtful, and below it what its reader must know."""
+    below = Table.grid(Column(width=2), text_column())
+    if remarks(item):
+        below.add_row(Text(REMARKS, "dim"), Text(remarks(item), "dim"))
+    return Group(Text(item.text, "dim" if item.doubtful else ""), below)
+
+
+def _show_copy(console: Console, result: ParaphraseResult) -> None:
+    """The best copy of the source, which does not count as a result."""
+    for copy in result.copies[:1]:
+        words = f"copy of the source, not counted: {copy.relative:+z.2f}  {one_line(copy.text)}"
+        if console.is_terminal:
+            console.print(Text(f"  {words}", "dim"), no_wrap=True, overflow="ellipsis")
+        else:
+            _line(console, words)
 
 
 def _show_in_place(console: Console, result: RewriteResult, item: Paraphrase) -> None:

@@ -56,8 +56,9 @@ def rewrite_command(text: str | None, **options: Any) -> int:
       refdec rewrite --file spans.txt
       echo "It was late. [[We were tired.]] So we left." | refdec rewrite --json -
 
-    With --apply the whole document and nothing else is printed, so that it can go into a file. The score is that of
-    refdec paraphrase, with the fit of the true neighbours in it.
+    Under each rewriting stands what it swaps, loses or adds. With --apply the whole document and nothing else is
+    printed, so that it can go into a file; if the rewriting in it is not good, standard error says so. The score is
+    that of refdec paraphrase, with the fit of the true neighbours in it.
     """
     from refdec.tasks.rewrite import split_document
 
@@ -105,11 +106,12 @@ def _documents(text: str | None, options: dict[str, Any]) -> Iterator[tuple[Orig
 
 
 def _put(run: CommandRun, origin: Origin, result: RewriteResult, options: dict[str, Any]) -> None:
-    chosen, note = choose(result, wanted(options))
-    best = next((item for item in chosen if not item.copy), None)
+    chosen, note = choose(result, wanted(options | {"top": 1} if options["apply"] else options))
     if not options["apply"]:
         run.put_ranked(result, chosen, note)
-    elif best is None:
+    elif not chosen:
         run.fail(origin, note)
     else:
-        run.put_text(result.in_place(best))
+        run.put_text(result.in_place(chosen[0]))
+        if note:
+            run.tell(f"{origin}{note}")

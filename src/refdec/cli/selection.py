@@ -26,10 +26,11 @@ def explained(options: dict[str, Any]) -> int:
     return chosen.top if by_rank else sys.maxsize
 
 
-def shown(explanation: Explanation | None, chosen: Iterable[Paraphrase | Filling]) -> Explanation | None:
-    """The explanation, without the candidates that were not chosen."""
+def shown(explanation: Explanation | None, chosen: Iterable[Paraphrase | Filling], note: str) -> Explanation | None:
+    """The explanation with the note about the candidates, and without those that were not chosen."""
     if explanation is None:
         return None
     texts = {item.text for item in chosen}
     yardstick, *others = explanation.reasons
-    return dataclasses.replace(explanation, reasons=(yardstick, *(reason for reason in others if reason.text in texts)))
+    reasons = (yardstick, *(reason for reason in others if reason.text in texts))
+    return dataclasses.replace(explanation, reasons=reasons, note=note)

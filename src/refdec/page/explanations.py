@@ -46,6 +46,7 @@ def _explanation(explanation: Explanation, name: str) -> str:
     return f"""<article class="explanation" id="{name}" aria-labelledby="{name}-title">
 <h2 id="{name}-title"><span class="task">{escape(explanation.task)}</span>
 <span class="title" dir="auto">{escape(_title(explanation))}</span></h2>
+{_note(explanation)}
 <div class="view">
 {legend(explanation)}
 {picture(explanation, reasons[chosen], name)}
@@ -54,6 +55,10 @@ def _explanation(explanation: Explanation, name: str) -> str:
 {numbers(explanation)}
 <p class="signature">signature: <code>{escape(explanation.signature)}</code></p>
 </article>"""
+
+
+def _note(explanation: Explanation) -> str:
+    return f'<p class="note">{escape(explanation.note)}</p>' if explanation.note else ""
 
 
 def _title(explanation: Explanation) -> str:

@@ -127,6 +127,13 @@ def _token(token: Token, extra: str) -> str:
     )
 
 
+def _changes(reason: Reason) -> str:
+    """What was swapped, lost and added, in words."""
+    if not reason.changes:
+        return ""
+    return f'<span class="changes" dir="auto">changes: {escape("; ".join(reason.changes))}</span>'
+
+
 def candidates(explanation: Explanation, chosen: int, name: str) -> str:
     scores = [reason.score for reason in explanation.reasons]
     low, high = min(0.0, *scores), max(0.0, *scores)
@@ -136,14 +143,15 @@ def candidates(explanation: Explanation, chosen: int, name: str) -> str:
         start = 100 * (min(0.0, reason.score) - low) / span
         bar = f"--zero: {-100 * low / span:.1f}%; --from: {start:.1f}%; --width: {100 * abs(reason.score) / span:.1f}%"
         tag = f'<span class="tag">{escape(reason.label)}</span>' if reason.text and reason.label else ""
+        kind = "candidate doubtful" if reason.label == "doubtful" else "candidate"
         checked = " checked" if index == chosen else ""
         colour = f'data-level="{level(reason.score)}"'
         rows.append(
-            f'<label class="candidate" data-reason="{index}">'
+            f'<label class="{kind}" data-reason="{index}">'
             f'<input type="radio" name="{name}" autocomplete="off" disabled{checked}>'
             f'<span class="score" {colour}>{nats(reason.score, 2)}</span>'
             f'<span class="bar" {colour} style="{bar}"></span>'
-            f'<span class="words" dir="auto">{_words(reason)}</span>{tag}</label>'
+            f'<span class="words" dir="auto">{_words(reason)}</span>{tag}{_changes(reason)}</label>'
         )
     return (
         '<fieldset class="candidates">\n'

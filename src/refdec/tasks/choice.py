@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from refdec.errors import SettingsError
-from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult
+from refdec.ledger.language import is_english
+from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult
 from refdec.tasks.confidence import GOOD
+from refdec.tasks.verdict import is_good
+
+CHANGES = 4
+"""Changes of a candidate that people see beside it; JSON and Python have all of them."""
+
+FAULTS = 3
+"""Changes that a note names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,49 +36,71 @@ class Wanted:
 
 
 def choose(result: ParaphraseResult, wanted: Wanted) -> tuple[tuple[Paraphrase, ...], str]:
-    """The candidates that were asked for, and a note about them ("" where they are good)."""
-    chosen = _chosen(result, wanted)
-    least_novelty, least_confidence = wanted.novelty, wanted.confidence
-    if not result.candidates:
-        return chosen, nothing_left("paraphrase", result.rejected)
-    novel = result.candidates if least_novelty is None else result.at_novelty(least_novelty)
-    if not chosen and not novel:
-        most = max(item.novelty for item in result.candidates)
-        note = f"No paraphrase reaches Novelty {least_novelty:g}; the highest is {most:.1f}. Try more --samples."
-        return chosen, note
-    which = f"paraphrase of Novelty {least_novelty:g} or more" if least_novelty else "paraphrase"
-    highest = _highest(novel)
-    if not chosen and least_confidence is not None and highest is not None:
-        reached = f"the highest is {percent(highest)}"
-        return chosen, f"No {which} reaches confidence {100 * least_confidence:g} %; {reached}. Try more --contexts."
-    if any(not item.copy for item in result.candidates):
-        return chosen, _doubt(which, chosen)
-    if result.rejected:
-        return chosen, f"Only copies of the source satisfy the constraints: of the others {_reasons(result.rejected)}."
-    return chosen, "Only copies of the source were generated. Try more --samples."
-
-
-def _chosen(result: ParaphraseResult, wanted: Wanted) -> tuple[Paraphrase, ...]:
+    """The candidates that were asked for, without copies of the source, and a note for their reader ("" for none)."""
+    pool = replace(result, candidates=result.at_novelty(wanted.novelty or 0))
     if wanted.confidence is not None:
-        result = replace(result, candidates=result.confident(wanted.confidence))
-    if wanted.front:
-        return tuple(item for item in result.front() if item.novelty >= (wanted.novelty or 0))
-    if wanted.novelty is not None:
-        return result.at_novelty(wanted.novelty)[: wanted.top]
-    return result.top(wanted.top)
+        pool = replace(pool, candidates=pool.confident(wanted.confidence))
+    chosen = pool.front() if wanted.front else pool.top(wanted.top)
+    words = _nothing(result, wanted) if not chosen else _doubt(pool, wanted, chosen)
+    return chosen, " ".join(filter(None, (result.note, words)))
 
 
-def _doubt(which: str, chosen: Iterable[Paraphrase]) -> str:
-    """A warning where each of them has more likely lost the meaning than kept it."""
-    highest = _highest(chosen)
-    if highest is None or highest >= GOOD:
+def _nothing(result: ParaphraseResult, wanted: Wanted) -> str:
+    """Why nothing was chosen."""
+    name = _name(result)
+    if not result.candidates:
+        return nothing_left(name, result.rejected)
+    if result.best is None and result.rejected:
+        return f"Only copies of the source satisfy the constraints: of the others {_reasons(result.rejected)}."
+    if result.best is None:
+        return "Only copies of the source were generated. Try more --samples."
+    novel = result.at_novelty(wanted.novelty or 0)
+    if not novel:
+        most = max(item.novelty for item in result.candidates)
+        return f"No {name} reaches Novelty {wanted.novelty:g}; the highest is {most:.1f}. Try more --samples."
+    highest = max((item.confidence for item in novel if item.confidence is not None), default=None)
+    if highest is None or wanted.confidence is None:  # no confidence is given, which the note of the result says
         return ""
-    return f"No good {which} was found: the best has confidence {percent(highest)}."
+    reached = f"reaches confidence {100 * wanted.confidence:g} %; the highest is {percent(highest)}"
+    return f"No {_which(name, wanted)} {reached}. Try more --contexts."
 
 
-def _highest(items: Iterable[Paraphrase]) -> float | None:
-    """The highest confidence among candidates that are not copies."""
-    return max((item.confidence for item in items if not item.copy and item.confidence is not None), default=None)
+def _doubt(pool: ParaphraseResult, wanted: Wanted, chosen: Sequence[Paraphrase]) -> str:
+    """That none of the chosen candidates is good, and what is wrong with the nearest."""
+    if not is_english(pool.source) or any(map(is_good, chosen)):
+        return ""
+    if any(map(is_good, pool)):
+        remedy = "leave --front out" if wanted.front else "show them with --top"
+        return f"None of these is good, but candidates that rank further down are: {remedy}."
+    nearest = min(chosen, key=lambda item: (-(item.confidence or 0.0), item.cost or 0.0))
+    place = "" if len(chosen) == 1 else f", number {chosen.index(nearest) + 1}"
+    which = _which(_name(pool), wanted)
+    return f"No good {which} was found. What is wrong with the nearest{place}: {_faults(nearest)}."
+
+
+def _name(result: ParaphraseResult) -> str:
+    return "rewriting" if isinstance(result, RewriteResult) else "paraphrase"
+
+
+def _which(name: str, wanted: Wanted) -> str:
+    return f"{name} of Novelty {wanted.novelty:g} or more" if wanted.novelty else name
+
+
+def _faults(item: Paraphrase) -> str:
+    """What is wrong with a candidate that is not good."""
+    unsure = [] if item.confidence is None or item.confidence >= GOOD else [f"confidence {percent(item.confidence)}"]
+    return "; ".join([*unsure, *_first(item.changes, FAULTS)])
+
+
+def remarks(item: Paraphrase) -> str:
+    """What a reader of a candidate must know: whether it is doubtful, and what changed. "" where there is nothing."""
+    return "; ".join([*(["doubtful"] if item.doubtful else []), *_first(item.changes, CHANGES)])
+
+
+def _first(changes: Sequence[str], most: int) -> list[str]:
+    """The dearest changes, and how many there are besides."""
+    more = len(changes) - most
+    return [*changes[:most], *([f"and {more} more"] if more > 0 else [])]
 
 
 def percent(confidence: float) -> str:

@@ -19,7 +19,7 @@ from refdec.errors import SettingsError
 from refdec.ledger.comparison import compare
 from refdec.ledger.costs import FAITHFUL
 from refdec.ledger.language import is_english
-from refdec.results import Paraphrase
+from refdec.results import Flow, Paraphrase
 from refdec.text.words import bare_words
 
 CALIBRATIONS = Path(__file__).resolve().parent.parent / "pretrained" / "confidence.json"
@@ -51,11 +51,18 @@ class Calibration:
         coefficients, ranges = (tuple(content[part][name] for name in FEATURES) for part in ("coefficients", "ranges"))
         return cls(content["intercept"], coefficients, tuple((low, high) for low, high in ranges))
 
-    def confidence(self, features: Sequence[float]) -> float:
+    def log_odds(self, features: Sequence[float]) -> float:
         clipped = [min(max(value, low), high) for value, (low, high) in zip(features, self.ranges, strict=True)]
-        log_odds = self.intercept + sum(one * other for one, other in zip(self.coefficients, clipped, strict=True))
+        return self.intercept + sum(one * other for one, other in zip(self.coefficients, clipped, strict=True))
+
+    def confidence(self, features: Sequence[float]) -> float:
+        log_odds = self.log_odds(features)
         odds = math.exp(-abs(log_odds))  # of the less likely outcome, so that nothing overflows
         return (1 if log_odds > 0 else odds) / (1 + odds)
+
+
+PLAIN = Calibration(4.5, (-3.3, -2.0, 1.3, 0.4, -0.7), ((0.0, 1.0), (0.0, 4.0), (-4.0, 0.0), (-3.0, 3.0), (-6.0, 12.0)))
+"""Ranks the candidates of pairs that were not calibrated, about as the embedded pair's are. It is no confidence."""
 
 
 @cache
@@ -84,14 +91,23 @@ def with_confidence(pair: str, source: str, ranked: Sequence[Paraphrase]) -> lis
     if fitted is None or not is_english(source):
         return list(ranked)
     return [
-        replace(item, confidence=1.0 if item.copy else fitted.confidence(features(source, item))) for item in ranked
+        replace(item, confidence=1.0 if item.copy else fitted.confidence(features_of(source, item))) for item in ranked
     ]
 
 
-def features(source: str, item: Paraphrase) -> tuple[float, ...]:
-    """The features of a candidate."""
+def log_odds(pair: str, source: str, cost: float, flow: Flow) -> float:
+    """How much more probable it is that a text is good than that it is not, for ranking candidates of any pair."""
+    return (calibration(pair) or PLAIN).log_odds(features(source, cost, flow))
+
+
+def features_of(source: str, item: Paraphrase) -> tuple[float, ...]:
+    """The features of a candidate that was read by itself; one without a cost is compared with the source here."""
     assert item.flow is not None
-    cost = compare(source, item.text).cost if item.cost is None else item.cost
+    return features(source, compare(source, item.text).cost if item.cost is None else item.cost, item.flow)
+
+
+def features(source: str, cost: float, flow: Flow) -> tuple[float, ...]:
+    """The features of a text, by what the ledger charges for it and how it reads."""
     words = bare_words(source) or source.split()  # emoji have no words
     small, large = min(cost, FAITHFUL), math.log1p(max(0.0, cost - FAITHFUL))
-    return small, large, min(item.flow.worst, 0.0), item.flow.whole / len(words), item.flow.broken
+    return small, large, min(flow.worst, 0.0), flow.whole / len(words), flow.broken

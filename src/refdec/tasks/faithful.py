@@ -19,9 +19,10 @@ from refdec.metrics.novelty import novelty
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import together
 from refdec.reflect.scoring import alone
-from refdec.results import Flow, Paraphrase
+from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.candidates import Candidates
+from refdec.tasks.confidence import log_odds
 from refdec.tasks.constraints import Constraints
 from refdec.tasks.echoing import Saying, reworded
 from refdec.tasks.joining import distinct, joined, says_again
@@ -43,6 +44,15 @@ NEW = 10.0
 
 ASKED = 20.0
 """Novelty up to which more of it brings a candidate forward: the most novel ones are rarely the best."""
+
+SURE = 3.0
+"""Log-odds from which a candidate is as good as certain: 95 %."""
+
+PER_NOVELTY = 0.03
+"""What a point of Novelty is worth in log-odds."""
+
+NEW_ENOUGH = 40.0
+"""Novelty beyond which more is worth nothing."""
 
 VARIANTS = 4
 """Rewordings of each sentence that texts of several sentences are made of."""
@@ -138,12 +148,13 @@ async def _best(pair: Pair, sentences: Sequence[str], place: int, priced: Priced
     texts = [source, *(text for text in priced.shortlist(SHORTLIST) if not is_copy(text, source))]
     whole = [" ".join([*sentences[:place], text, *sentences[place + 1 :]]) for text in texts]
     read = await alone(pair, [pair.tokens.encode(text) for text in whole])
-    good = [
-        (worth(priced.costs[text], flow_of(one, read[0]), priced.novelties[text]), text)
+    good = {
+        text: log_odds(pair.name, source, priced.costs[text], flow_of(one, read[0]))
         for text, one in zip(texts[1:], read[1:], strict=True)
         if priced.costs[text] <= FAITHFUL
-    ]
-    ranked = [text for value, text in sorted(good, key=lambda item: (-item[0], item[1])) if value > 0]
+    }
+    probable = [text for text in good if good[text] > 0]
+    ranked = sorted(probable, key=lambda text: (-worth(good[text], priced.novelties[text]), text))
     return [*ranked, source][:VARIANTS]
 
 
@@ -156,17 +167,17 @@ def _texts_of(best: Sequence[Sequence[str]]) -> Iterable[str]:
             yield " ".join([*first[:place], text, *first[place + 1 :]])
 
 
-def accounted(source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
-    """Candidates with what the ledger says of each, by their worth: meaning and grammar first, then new words."""
-    compared = [compare(source, item.text) for item in ranked]
-    items = [
-        replace(item, cost=comparison.cost, changes=tuple(map(str, comparison.reasons)))
-        for item, comparison in zip(ranked, compared, strict=True)
-    ]
-    return sorted(items, key=lambda item: (-worth(item.cost or 0.0, item.flow, item.novelty), item.text))
+def faithful_first(pair: Pair, source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
+    """Candidates that were compared with their source, by their worth: meaning and grammar first, then new words."""
+
+    def value(item: Paraphrase) -> float:
+        assert item.cost is not None
+        assert item.flow is not None
+        return worth(log_odds(pair.name, source, item.cost, item.flow), item.novelty)
+
+    return sorted(ranked, key=lambda item: (-value(item), item.text))
 
 
-def worth(cost: float, flow: Flow | None, novel: float) -> float:
-    """What a candidate is worth in nats: new words, less what the ledger charges and what reads badly."""
-    reads = 0.0 if flow is None else 0.4 * min(flow.whole, 2.0) + min(flow.worst, 0.0)
-    return reads - 3.0 * cost + 0.12 * min(novel, 35.0)
+def worth(good: float, novel: float) -> float:
+    """What a candidate is worth: the log-odds that it is good, up to where it is sure, and a little for new words."""
+    return min(good, SURE) + PER_NOVELTY * min(novel, NEW_ENOUGH)

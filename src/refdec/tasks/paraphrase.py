@@ -7,7 +7,8 @@ from typing import TypeVar
 
 import torch
 
-from refdec.lm.pair import Pair
+from refdec.ledger.language import is_english
+from refdec.lm.pair import EMBEDDED, Pair
 from refdec.lm.tokens import Ids
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.schedule import on_both_sides
@@ -19,14 +20,17 @@ from refdec.tasks.confidence import with_confidence
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, describe_side, ensembles_of, prepare, shown_contexts, silent
 from refdec.tasks.extract import extract
-from refdec.tasks.faithful import accounted, faithful_candidates
+from refdec.tasks.faithful import faithful_candidates, faithful_first
 from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
+from refdec.tasks.verdict import with_changes, with_doubts
 
 AnyResult = TypeVar("AnyResult", bound=ParaphraseResult)
+
+NOT_ENGLISH = "This does not look like English, which is all that the embedded models know; no confidence is given."
 
 
 async def paraphrase(
@@ -66,11 +70,12 @@ async def paraphrase(
         candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
+    ranked = with_confidence(pair.name, source, with_changes(source, ranked))
     if settings.ledger:
-        ranked = accounted(source, ranked)
-    ranked = with_confidence(pair.name, source, ranked)
+        ranked = faithful_first(pair, source, ranked)
+    ranked = with_doubts(source, ranked, settings)
     mark = signature("paraphrase", pair, settings, constraints)
-    reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked[:explain]) if explain else ()
+    reasons = await explain_paraphrases(pair, ensembles, frame, source, ranked, explain) if explain else ()
     ranking = source, source_score, ranked
     return make_result(ParaphraseResult, place, ensembles, candidates, ranking, mark, reasons)
 
@@ -89,6 +94,7 @@ def make_result(
     source, source_score, ranked = ranking
     contexts = shown_contexts(place.pair, ensembles)
     held = neighbours.get("left", ""), neighbours.get("right", "")
+    note = language_note(place.pair, source)
     return kind(
         source=source,
         source_score=source_score,
@@ -99,9 +105,18 @@ def make_result(
         signature=mark,
         rejected=candidates.rejected,
         dropped=len(candidates.origins) - len(ranked),
-        explanation=Explanation(place.settings.task, *held, contexts, reasons, mark) if reasons else None,
+        explanation=Explanation(place.settings.task, *held, contexts, reasons, mark, note) if reasons else None,
+        note=note,
         **neighbours,
     )
+
+
+def language_note(pair: Pair, source: str) -> str:
+    """A word for the reader where a source is no English and the models are the embedded ones.
+
+    Of other models nobody knows here what they can read.
+    """
+    return NOT_ENGLISH if pair.name.startswith(f"{EMBEDDED.name}:") and not is_english(source) else ""
 
 
 async def _rank(

@@ -38,14 +38,15 @@ async def explain_tokens(pair: Pair, ensembles: Sequence[Ensemble], frame: Frame
 
 
 async def explain_paraphrases(
-    pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, source: str, candidates: Sequence[Paraphrase]
+    pair: Pair, ensembles: Sequence[Ensemble], frame: Frame, source: str, ranked: Sequence[Paraphrase], count: int
 ) -> tuple[Reason, ...]:
-    """The source as the yardstick, and what speaks for and against each candidate."""
+    """The source as the yardstick, what speaks for and against the best `count` candidates, and the best copy of it."""
+    candidates = [item for item in ranked if not item.copy][:count] + [item for item in ranked if item.copy][:1]
     nothing = (0.0,) * sum(len(ensemble.contexts) for ensemble in ensembles)
     texts = (source, *(item.text for item in candidates))
     source_tokens, *rows = await together(explain_tokens(pair, ensembles, frame, text) for text in texts)
     reasons = [Reason(source, "source", 0.0, nothing, source_tokens)]
     for item, tokens in zip(candidates, rows, strict=True):
-        label = "copy of the source" if item.copy else ""
-        reasons.append(Reason(item.text, label, item.relative, item.fits, tokens))
+        label = "copy of the source" if item.copy else "doubtful" if item.doubtful else ""
+        reasons.append(Reason(item.text, label, item.relative, item.fits, tokens, item.changes))
     return tuple(reasons)

@@ -26,13 +26,14 @@ from refdec.tasks.candidates import Candidates, Place, generate_candidates
 from refdec.tasks.constraints import NONE, Constraints
 from refdec.tasks.describe import Stage, check_size, contexts_of, refuse_endless, silent, weigh
 from refdec.tasks.extract import is_closed, sentence_runs, well_formed, word_runs
-from refdec.tasks.faithful import accounted, faithful_candidates
+from refdec.tasks.faithful import faithful_candidates, faithful_first
 from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.paraphrase import make_result
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
 from refdec.tasks.steer import Edge, NoRepeat
+from refdec.tasks.verdict import with_changes, with_doubts
 from refdec.text.cleaning import clean
 from refdec.text.overlap import copies
 from refdec.text.sentences import split_sentences
@@ -87,10 +88,12 @@ async def rewrite(
         candidates = await generate_candidates(ensembles, place, texts_in, _no_repeat)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, spot, ensembles, candidates.origins, settings)
+    ranked = with_changes(source, ranked)
     if settings.ledger:
-        ranked = accounted(source, ranked)
+        ranked = faithful_first(pair, source, ranked)
+    ranked = with_doubts(source, ranked, settings)
     mark = signature("rewrite", pair, settings, constraints)
-    reasons = await explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked[:explain]) if explain else ()
+    reasons = await explain_paraphrases(pair, ensembles, FRAMES["none"], source, ranked, explain) if explain else ()
     ranking, neighbours = (source, source_score, ranked), {"left": spot.frame.before, "right": spot.frame.after}
     return make_result(RewriteResult, place, ensembles, candidates, ranking, mark, reasons, **neighbours)
 

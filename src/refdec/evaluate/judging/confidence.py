@@ -17,7 +17,7 @@ from refdec.evaluate.judging.agreement import area_under_curve
 from refdec.metrics.bootstrap import Numbers
 from refdec.metrics.similarity import similarities
 from refdec.results import Flow, Paraphrase
-from refdec.tasks.confidence import features
+from refdec.tasks.confidence import features_of
 
 MEANING_KEPT = 0.8
 """The least cosine of sentence embeddings at which a text counts as keeping the meaning."""
@@ -92,7 +92,7 @@ def gather(rows: Sequence[dict[str, Any]], judge: Judge, most: int | None = None
     origins: list[int] = []
     for number, row in enumerate(rows):
         fresh = [item for item in ranked_of(row) if not item.copy][:most]
-        values += [features(row["source"], item) for item in fresh]
+        values += [features_of(row["source"], item) for item in fresh]
         texts += [item.text for item in fresh]
         places += range(1, len(fresh) + 1)
         origins += [number] * len(fresh)
