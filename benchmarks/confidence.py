@@ -1,7 +1,7 @@
 """Fitting the confidence of paraphrases to a judge, and how well it then tells good results from bad ones.
 
     python -m benchmarks.faithfulness.candidates outputs/bed.jsonl
-    python -m benchmarks.confidence outputs/bed.jsonl --even --to src/refdec/pretrained/confidence.json
+    python -m benchmarks.confidence outputs/bed.jsonl --apart --to src/refdec/pretrained/confidence.json
     python -m benchmarks.confidence dev-*.jsonl.gz --judge similarity --to other.json
 
 Files of outputs in, coefficients out: ridge logistic regression by Newton's method. The judge `made` knows the pairs of
@@ -129,17 +129,20 @@ def cross_validated(candidates: JudgedCandidates, fold: NDArray[np.int64], even:
 
 
 def calibrate(
-    files: Mapping[str, Sequence[OutputRow]], judge: Judge, most: int | None = None, even: bool = False
+    files: Mapping[str, Sequence[OutputRow]], judge: Judge, most: int | None = None, apart: bool = False
 ) -> tuple[str, dict[str, Any], dict[str, Assessment]]:
     """The pair that made the files of outputs, its calibration as it is stored, and how good that is.
 
-    Assessed are the best-ranked results, since those are what users see: of all files, and of each by its name.
+    Assessed are the best-ranked results, since those are what users see: of all files, and of each by its name. With
+    `apart`, candidates are no ranking: each counts, and all good ones together count as much as all bad ones.
     """
     pair = _pair(files)
     rows = [row for file in files.values() for row in file]
     candidates = gather(rows, judge, most)
-    fitted = fit(candidates, even=even)
-    confidences = cross_validated(candidates, folds(candidates, rows), even)
+    if apart:
+        candidates = replace(candidates, place=np.ones(len(candidates.kept)))
+    fitted = fit(candidates, even=apart)
+    confidences = cross_validated(candidates, folds(candidates, rows), even=apart)
     best = candidates.place == 1
     file = np.repeat(np.arange(len(files)), [len(rows) for rows in files.values()])[candidates.row]
     chosen = {"all": best} | {name: best & (file == number) for number, name in enumerate(files)}
@@ -222,8 +225,8 @@ def _logistic(values: Numbers) -> Numbers:
 )
 @click.option("--threshold", type=float, help="what is enough for the judge [default: the judge's own]")
 @click.option("--most", type=click.IntRange(1), help="judge only so many best-ranked candidates of each source")
-@click.option("--even", is_flag=True, help="all good candidates count as much as all bad ones")
-def main(files: tuple[Path, ...], to: Path, name: str, threshold: float | None, most: int | None, even: bool) -> None:
+@click.option("--apart", is_flag=True, help="candidates are no ranking; good and bad ones count alike")
+def main(files: tuple[Path, ...], to: Path, name: str, threshold: float | None, most: int | None, apart: bool) -> None:
     """Fit the confidence to files of outputs, write it, and say how good it is."""
     try:
         check_writable(to)
@@ -233,7 +236,7 @@ def main(files: tuple[Path, ...], to: Path, name: str, threshold: float | None, 
         if len(outputs) < len(files):
             raise InputError("Two files of outputs have the same name. Rename one.")
         judge = JUDGES[name] if threshold is None else replace(JUDGES[name], threshold=threshold)
-        pair, content, assessments = calibrate(outputs, judge, most, even)
+        pair, content, assessments = calibrate(outputs, judge, most, apart)
         store(to, pair, content)
     except RefdecError as error:
         raise click.ClickException(str(error)) from None
