@@ -68,17 +68,28 @@ def align(source: Reading, text: Reading) -> Alignment:
 
 
 def _match_own_phrases(alignment: Alignment) -> None:
-    """Two phrases of one group of synonyms.txt, though they may share a word: "keep pace with", "keep up with"."""
-    for phrase in alignment.source.phrases:
-        own = phrase.meaning.own
-        for other in alignment.text.phrases if own else ():
-            if (
-                own & other.meaning.own
-                and phrase.bases != other.bases
-                and alignment.used_source.isdisjoint(phrase.places)
-                and alignment.used_text.isdisjoint(other.places)
-            ):
-                alignment.match(phrase.places, other.places, Step("synonym", COSTS.own))
+    """Phrases of synonyms.txt and others of their group that share a word: "keep pace with", "keep up with"."""
+    for forward in (True, False):
+        reading, other = (alignment.source, alignment.text) if forward else (alignment.text, alignment.source)
+        said = {phrase.bases for phrase in other.phrases}
+        for phrase in sorted(reading.phrases, key=lambda phrase: -len(phrase.places)):
+            own = phrase.meaning.own
+            if not own or phrase.bases in said:
+                continue
+            inside = {reading.words[at].lower for at in phrase.places}
+            words = [
+                Phrase((at,), word.bases) for at, word in enumerate(other.words) if word.lower in inside and word.bases
+            ]
+            for mate in [*other.phrases, *words]:
+                here, there = (phrase.places, mate.places) if forward else (mate.places, phrase.places)
+                if (
+                    own & mate.meaning.own
+                    and phrase.bases != mate.bases
+                    and alignment.used_source.isdisjoint(here)
+                    and alignment.used_text.isdisjoint(there)
+                ):
+                    alignment.match(here, there, Step("synonym", COSTS.own))
+                    break
 
 
 def _match_equal(alignment: Alignment) -> None:

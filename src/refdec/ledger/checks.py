@@ -15,7 +15,7 @@ from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import Verb, is_date, is_plural, verbs
 from refdec.ledger.reading import Reading, Word
-from refdec.ledger.roles import exchanged_names, numbers, roles
+from refdec.ledger.roles import numbers, roles
 
 
 def negation(alignment: Alignment) -> Iterator[Change]:
@@ -445,17 +445,20 @@ def is_any(alignment: Alignment, at: int, in_source: bool) -> bool:
 
 
 def is_lasting(alignment: Alignment, at: int, in_source: bool) -> bool:
-    """Whether "lasted" stands before a length of time that has "for" on the other side."""
+    """Whether a word only says that a number is a length: "lasted two hours", "was two hours long", "for two hours"."""
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
     mates = alignment.to_text if in_source else alignment.to_source
-    place = mates.get(at + 1)
-    return (
-        place is not None
-        and place > 0
-        and any(base == "last" for base, _ in reading.words[at].bases)
-        and other.words[place].kind == "number"
-        and other.words[place - 1].lower == "for"
-    )
+    if reading.words[at].meaning.names.isdisjoint(_LASTING):
+        return False
+    for near in range(max(0, at - 1), min(at + 3, len(reading.words))):
+        place = mates.get(near)
+        if place is not None and reading.words[near].kind == other.words[place].kind == "number":
+            around = other.words[max(0, place - 2) : place + 2]
+            return any(word.lower == "for" or not word.meaning.names.isdisjoint(_LASTING) for word in around)
+    return False
+
+
+_LASTING = frozenset({"last", "long", "length", "take", "go_on"})
 
 
 def is_order_in_time(alignment: Alignment, at: int, in_source: bool) -> bool:
@@ -565,7 +568,8 @@ def _prepositions(
         for at in places
         if at + 1 < len(reading.words)
     )
-    if share or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
+    span = number and changed <= {"between", "from", "to"} and _is_span(source) and _is_span(text)
+    if share or span or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
         cost = COSTS.determiner
     elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
@@ -576,6 +580,15 @@ def _prepositions(
     else:
         cost = COSTS.preposition
     yield change("preposition", source, lost, text, new, cost)
+
+
+def _is_span(reading: Reading) -> bool:
+    """Whether two numbers are the ends of a span: "5 to 10", "between 5 and 10"."""
+    return any(
+        one.kind == other.kind == "number"
+        and (link.lower == "to" or (link.lower == "and" and at and reading.words[at - 1].lower == "between"))
+        for at, (one, link, other) in enumerate(zip(reading.words, reading.words[1:], reading.words[2:], strict=False))
+    )
 
 
 def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> Iterator[Change]:
@@ -607,5 +620,4 @@ CHECKS = (
     small_words,
     numbers,
     roles,
-    exchanged_names,
 )

@@ -80,7 +80,10 @@ CAUSING = words("cause lead result force due owing thanks reason")
 ADVISING = words("recommend advise suggest urge propose demand")
 """Verbs that say what should be."""
 
-SUPPORTING = words("receive have make give take hold carry conduct do get put offer show feel provide be become go")
+SUPPORTING = words(
+    "receive have make give take hold carry conduct do get put offer show feel provide be become go send say post use "
+    "reach come bring undergo suffer launch raise hold issue pay submit"
+)
 """Verbs that say little beside a noun: "make a decision"."""
 
 LINKS = words("and or but that which who whom whose when while where as because although though so then there")
@@ -170,16 +173,33 @@ TIMES = words(
     "second minute hour day night morning afternoon evening week weekend month year decade century time today "
     "yesterday tomorrow spring summer autumn winter"
 )
-LENGTHS = {
-    "second": (1, "second"),
-    "minute": (60, "second"),
-    "hour": (3600, "second"),
-    "day": (86400, "second"),
-    "week": (7 * 86400, "second"),
-    "month": (1, "month"),
-    "year": (12, "month"),
+UNITS = {
+    **dict.fromkeys(words("second seconds sec secs"), (1, "second")),
+    **dict.fromkeys(words("minute minutes min mins"), (60, "second")),
+    **dict.fromkeys(words("hour hours hr hrs"), (3600, "second")),
+    **dict.fromkeys(words("day days"), (86400, "second")),
+    **dict.fromkeys(words("week weeks"), (7 * 86400, "second")),
+    **dict.fromkeys(words("month months"), (1, "month")),
+    **dict.fromkeys(words("year years yr yrs"), (12, "month")),
+    **dict.fromkeys(words("mm millimeter millimeters millimetre millimetres"), (0.001, "meter")),
+    **dict.fromkeys(words("cm centimeter centimeters centimetre centimetres"), (0.01, "meter")),
+    **dict.fromkeys(words("m meter meters metre metres"), (1, "meter")),
+    **dict.fromkeys(words("km kilometer kilometers kilometre kilometres"), (1000, "meter")),
+    **dict.fromkeys(words("mile miles mi"), (1, "mile")),
+    **dict.fromkeys(words("foot feet ft"), (1, "foot")),
+    **dict.fromkeys(words("inch inches"), (1, "inch")),
+    **dict.fromkeys(words("g gram grams gramme grammes"), (1, "gram")),
+    **dict.fromkeys(words("kg kilo kilos kilogram kilograms"), (1000, "gram")),
+    **dict.fromkeys(words("ton tons tonne tonnes"), (1, "ton")),
+    **dict.fromkeys(words("ml milliliter milliliters millilitre millilitres"), (0.001, "liter")),
+    **dict.fromkeys(words("l liter liters litre litres"), (1, "liter")),
+    **dict.fromkeys(words("gallon gallons"), (1, "gallon")),
+    **dict.fromkeys(words("gb gigabyte gigabytes"), (1, "gigabyte")),
+    **dict.fromkeys(words("time times"), (1, "time")),
 }
-"""Lengths of time in seconds or in months."""
+"""Measures, each in the smallest one of its kind."""
+
+TIMES_OVER = {"twice": "2 time", "thrice": "3 time"}
 
 DAYS = words("monday tuesday wednesday thursday friday saturday sunday")
 MONTHS = words("january february march april may june july august september october november december")

@@ -16,6 +16,11 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from refdec.text.stems import stem
+
+SURE_STEM = 5
+"""Words with a common stem of so many letters are of one family: success, successful."""
+
 Lemma = tuple[str, str]
 """A base form and its part of speech."""
 
@@ -163,7 +168,7 @@ def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, .
 class Meaning:
     """All groups that a word or phrase may stand for."""
 
-    __slots__ = ("above", "against", "common", "family", "names", "own", "rare")
+    __slots__ = ("above", "against", "common", "family", "names", "own", "rare", "stems")
 
     def __init__(self, bases: tuple[Lemma, ...]) -> None:
         common: set[str] = set()
@@ -182,6 +187,7 @@ class Meaning:
                 family |= known.family
             own |= groups.get(word, frozenset())
         self.names = frozenset(word for word, _ in bases)
+        self.stems = frozenset(short for word in self.names if len(short := stem(word)) >= SURE_STEM)
         self.common, self.rare = frozenset(common), frozenset(rare - common)
         self.family, self.own = frozenset(family), frozenset(own)
         self.above = frozenset(other for name in main for other in group(name).above)

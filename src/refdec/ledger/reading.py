@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import pairwise
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.lexicon import OWNER, Lemma, Meaning, entry, lemmas, meaning, own_groups
@@ -71,7 +72,8 @@ class Reading:
 
 
 _PIECE = re.compile(
-    r"(?P<number>[$€£¥]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?::\d\d)?(?:st|nd|rd|th|%|[kmb]n?\b|tn\b|['’]?s\b)?)"
+    r"(?P<fraction>(?<![\d/])\d{1,2}/\d{1,2}(?![\d/]))"
+    r"|(?P<number>[$€£¥]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?::\d\d)?(?:st|nd|rd|th|%|[kmb]n?\b|tn\b|['’]?s\b)?)"
     r"|(?P<initials>(?:[A-Za-z]\.){2,})"
     r"|(?P<word>[^\W\d_]+(?:['’][^\W\d_]+)*\d*)"
     r"|(?P<mark>[.,;:!?()\"“”—–]|--)"
@@ -95,7 +97,7 @@ def read(text: str) -> Reading:
         elif raw in _SENTENCE_END or raw in '"“:':
             opens = True
         words.append(word)
-    words = _with_lengths(_with_numbers(words))
+    words = _with_units(_with_numbers(words))
     words = _with_names(words)
     words = [_in_place(words, at) for at in range(len(words))]
     return Reading(text, tuple(words), tuple(_phrases(words)), text.rstrip("\"'”’) ").endswith("?"))
@@ -108,8 +110,18 @@ def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
     for match in _PIECE.finditer(text):
         raw, start, end, kind = match.group(), match.start(), match.end(), str(match.lastgroup)
         lower = raw.lower().replace("’", "'")
+        between = (
+            bool(pieces) and pieces[-1][3] == start and pieces[-1][4] == "number" and text[end : end + 1].isdigit()
+        )
+        if raw in "-–" and between:
+            pieces.append((raw, "to", start, end, "word"))  # 2-1, 1990–1995
+            continue
         if kind == "other":
-            if raw == "%" and pieces:
+            if raw in "-−" and text[end : end + 1].isdigit() and not text[start - 1 : start].strip():
+                pieces.append((raw, "minus", start, end, "word"))
+            elif raw == "°":
+                pieces.append((raw, "degrees", start, end, "word"))
+            elif raw == "%" and pieces:
                 pieces.append((raw, "percent", start, end, "word"))
             elif raw == "&":
                 pieces.append((raw, "and", start, end, "word"))
@@ -122,7 +134,7 @@ def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
             first = pieces.pop()
             pieces.append((text[first[2] : end], "percent", first[2], end, kind))
         elif kind == "word":
-            opening, *rest = _apart(lower)
+            opening, *rest = _apart(lower, text[end : end + 40])
             pieces.append((raw, opening, start, end, kind))
             pieces.extend((raw.lower(), part, start, end, kind) for part in rest)  # "They've": "have" is no name
         elif kind == "initials":
@@ -145,19 +157,48 @@ def _is_dot_of_abbreviation(pieces: list[tuple[str, str, int, int, str]], number
     return raw == "." and number > 0 and pieces[number - 1][3] == start and pieces[number - 1][1] in _DOTTED
 
 
-def _apart(lower: str) -> tuple[str, ...]:
-    """A contraction in its words."""
+def _apart(lower: str, after: str) -> tuple[str, ...]:
+    """A contraction in its words; what comes after tells what 's and 'd are."""
     if "'" not in lower:
         return closed.CONTRACTED.get(lower, (lower,))
     if lower in closed.CONTRACTED:
         return closed.CONTRACTED[lower]
+    words = re.findall(r"[a-z']+|[.,;:!?)]", after.lower())
     for ending, full in closed.ENDINGS.items():
         if lower.endswith(ending) and len(lower) > len(ending):
-            return lower[: -len(ending)], full
+            had = ending == "'d" and _follows_had(words)
+            return lower[: -len(ending)], "had" if had else full
     if lower.endswith("'s"):
         owner = lower[:-2]
-        return (owner, "is") if owner in closed.TAKE_IS else (owner,)
+        if owner in closed.TAKE_IS or _follows_is(words):
+            return owner, "has" if words[:1] in (["been"], ["got"], ["had"]) else "is"
+        return (owner,)
     return (lower.rstrip("'"),)
+
+
+_BETWEEN = closed.words("not never already just always also really still only ever")
+
+
+def _follows_had(words: list[str]) -> bool:
+    """Whether the words after 'd ask for "had": a participle, or "better"."""
+    verb = next((word for word in words if word not in _BETWEEN), "")
+    forms = lemmas(verb)
+    base = any(name == verb and part == "v" for name, part in forms)
+    return verb in ("better", "been") or (not base and any(part == "v" for _, part in forms))
+
+
+def _follows_is(words: list[str]) -> bool:
+    """Whether the words after 's ask for a verb: "the dog's asleep", "Ann's not here", "the road's closed."."""
+    if not words:
+        return False
+    if words[0] in _AFTER_IS:
+        return True
+    parts = {part for _, part in lemmas(words[0])}
+    ends = len(words) == 1 or not words[1].isalpha() or words[1] in closed.PREPOSITIONS or words[1] in closed.LINKS
+    return ends and bool(parts) and "n" not in parts
+
+
+_AFTER_IS = closed.words("not been got a an the here there gone going too very so never always already still now")
 
 
 def _is_shouted(text: str) -> bool:
@@ -169,11 +210,13 @@ def _is_shouted(text: str) -> bool:
 def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, shouted: bool) -> Word:
     if kind == "mark":
         return Word(raw, lower, "mark", start, end)
-    if kind == "number":
+    if kind in ("number", "fraction"):
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)
     capital = raw[:1].isupper() and not shouted
     inside = capital and not opens
     if lower in closed.NUMBER_WORDS or lower in closed.SCALES or (lower in closed.ORDINALS and not inside):
+        return Word(raw, lower, "number", start, end, (), _value(lower), opens)
+    if lower in closed.TIMES_OVER or lower in closed.DECADES or (len(raw) > 1 and _ROMAN_NUMBER.fullmatch(raw)):
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)
     name = inside and lower != "i"
     group = _closed_kind(lower)
@@ -185,6 +228,8 @@ def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, sh
     return Word(raw, lower, kind, start, end, _known(lower, kind), "", opens)
 
 
+_ROMAN = {"i": 1, "v": 5, "x": 10}
+_ROMAN_NUMBER = re.compile(r"X{0,3}(?:IX|IV|VI{0,3}|I{1,3})")
 _CAPITAL_NAMES = frozenset({"who", "us", "it", "may"})
 """Small words that are names when they are written in capitals."""
 
@@ -219,7 +264,20 @@ def _closed_kind(lower: str) -> str:
 
 
 def _value(lower: str) -> str:
-    """A number in its plain form: "1,200" is 1200, "12th" is 12."."""
+    """A number in its plain form: "1,200" is 1200, "12th" is 12., "IV" is 4."""
+    if lower in closed.TIMES_OVER:
+        return closed.TIMES_OVER[lower]
+    if lower in closed.DECADES:
+        return f"{closed.DECADES[lower]}s"
+    if "/" in lower:
+        part, whole = map(int, lower.split("/"))
+        return _fraction(part, whole)
+    if lower[0] in "ivx":
+        return str(
+            sum(
+                _ROMAN[one] if _ROMAN[one] >= _ROMAN.get(two, 0) else -_ROMAN[one] for one, two in pairwise(lower + " ")
+            )
+        )
     if lower in closed.NUMBER_WORDS:
         return str(closed.NUMBER_WORDS[lower])
     if lower in closed.SCALES:
@@ -237,6 +295,17 @@ def _value(lower: str) -> str:
     if ":" not in number:
         number = _plain(float(number) * closed.SCALE_MARKS.get(rest, 1))
     return number + (f" {currency}" if currency else "") + (" percent" if rest == "%" else "")
+
+
+_PARTS = {
+    "half": 2, "halves": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5,
+    "tenth": 10, "tenths": 10,
+}  # fmt: skip
+
+
+def _fraction(part: int, whole: int) -> str:
+    """Two thirds are 2/3, three quarters 75 percent."""
+    return f"{100 * part // whole} percent" if not 100 % whole else f"{part}/{whole}"
 
 
 def _plain(amount: float) -> str:
@@ -273,6 +342,8 @@ def _together(number: Word, word: Word) -> str:
         return f"{value} percent"
     if word.lower in closed.MONEY and not unit:
         return f"{value} {closed.MONEY[word.lower]}"
+    if word.lower in _PARTS and re.fullmatch(r"\d+", value) and not unit:  # "two thirds"
+        return _fraction(int(value), _PARTS[word.lower])
     if word.lower in closed.DECADES:  # "nineteen-nineties"
         return f"{value}{closed.DECADES[word.lower]}s" if re.fullmatch(r"1\d|20", value) else ""
     if word.kind != "number" or not re.fullmatch(r"[\d.]+", value) or value.endswith("."):
@@ -294,33 +365,40 @@ def _together(number: Word, word: Word) -> str:
 _HALF = ("and", "a", "half")
 
 
-def _with_lengths(words: list[Word]) -> list[Word]:
-    """Lengths of time as one number: "2 hours and 30 minutes", "two and a half hours", "a quarter of an hour"."""
+def _with_units(words: list[Word]) -> list[Word]:
+    """A number and its unit as one: "2 hours and 30 minutes", "two and a half hours", "1.8 m", "half past nine"."""
     joined: list[Word] = []
     at = 0
     while at < len(words):
-        found = _length(words, at)
+        found = _clock(words, at) or _measure(words, at)
         if found is None:
             joined.append(words[at])
             at += 1
             continue
-        amount, unit, end = found
-        if unit == "month" and end < len(words) and words[end].lower == "old":
-            joined.append(replace(words[at], end=words[end].end))  # "a 9-year-old boy", "a boy, 9"
-            at = end + 1
-            continue
-        more = _length(words, end + 1) if end + 1 < len(words) and words[end].lower == "and" else None
-        if more is not None and more[1] == unit and more[0] < amount:
-            amount, end = amount + more[0], more[2]
+        value, end = found
         first, last = words[at], words[end - 1]
-        lower = " ".join(word.lower for word in words[at:end])
-        joined.append(Word(lower, lower, "number", first.start, last.end, (), f"{amount:.10g} {unit}", first.opens))
+        said, lower = (" ".join(getattr(word, form) for word in words[at:end]) for form in ("text", "lower"))
+        joined.append(Word(said, lower, "number", first.start, last.end, (), value, first.opens))
         at = end
     return joined
 
 
-def _length(words: list[Word], at: int) -> tuple[float, str, int] | None:
-    """The length of time that begins here, its unit, and the place after it; one hour is left as it is."""
+def _measure(words: list[Word], at: int) -> tuple[str, int] | None:
+    """The value of a measure that begins here, and the place after it."""
+    found = _amount(words, at)
+    if found is None:
+        return None
+    amount, unit, end = found
+    if unit == "month" and end < len(words) and words[end].lower == "old":
+        return words[at].value, end + 1  # "a 9-year-old boy", "a boy, 9"
+    more = _amount(words, end + 1) if end + 1 < len(words) and words[end].lower == "and" else None
+    if more is not None and more[1] == unit and more[0] < amount:
+        amount, end = amount + more[0], more[2]
+    return f"{amount:.10g} {unit}".rstrip(), end
+
+
+def _amount(words: list[Word], at: int) -> tuple[float, str, int] | None:
+    """A number with its unit, the unit, and the place after it; one hour is left as it is."""
     lower = [word.lower for word in words[at : at + 6]]
     if not lower:
         return None
@@ -328,20 +406,50 @@ def _length(words: list[Word], at: int) -> tuple[float, str, int] | None:
         amount, rest = 0.25, 3
     elif lower[0] == "half":
         amount, rest = 0.5, 2 if lower[1:2] in (["a"], ["an"]) else 1
+        if rest < len(lower) and lower[rest].split()[0] in closed.SCALES:  # "half a million euros"
+            value, _, unit = words[at + rest].value.partition(" ")
+            return amount * float(value), unit, at + rest + 1
     elif words[at].kind == "number" and re.fullmatch(r"[\d.]+", words[at].value) and words[at].value[-1] != ".":
         amount, rest = float(words[at].value), 1
         if tuple(lower[1:4]) == _HALF:
             amount, rest = amount + 0.5, 4
-    elif lower[0] in ("a", "an") and tuple(lower[2:5]) == _HALF and lower[1] in closed.LENGTHS:
-        size, unit = closed.LENGTHS[lower[1]]
+            if lower[4:5] == ["million"] or lower[4:5] == ["billion"]:
+                return amount * closed.SCALES[lower[4]], "", at + 5
+    elif lower[0] in ("a", "an") and tuple(lower[2:5]) == _HALF and lower[1] in closed.UNITS:
+        size, unit = closed.UNITS[lower[1]]
         return 1.5 * size, unit, at + 5
     else:
         return None
-    name = lower[rest].removesuffix("s") if rest < len(lower) else ""
-    if name not in closed.LENGTHS or amount == 1:
-        return None
-    size, unit = closed.LENGTHS[name]
+    name = lower[rest] if rest < len(lower) else ""
+    if name not in closed.UNITS or amount == 1:
+        return (amount, "", at + rest) if rest == 4 else None
+    size, unit = closed.UNITS[name]
     return amount * size, unit, at + rest + 1
+
+
+def _clock(words: list[Word], at: int) -> tuple[str, int] | None:
+    """A time of day, "21:30", and the place after it: "9:30 p.m.", "9 pm", "half past nine", "nine o'clock"."""
+    lower = [word.lower for word in words[at : at + 4]]
+    shift, start = 0, at
+    if lower[0] in ("half", "quarter") and lower[1:2] in (["past"], ["to"], ["after"]):
+        shift = (30 if lower[0] == "half" else 15) * (-1 if lower[1] == "to" else 1)
+        start = at + 2
+    if start >= len(words) or words[start].kind != "number":
+        return None
+    match = re.fullmatch(r"(\d{1,2})(?::(\d\d))?", words[start].value)
+    if match is None or int(match.group(1)) > 24:
+        return None
+    end = start + 1
+    after = words[end].lower if end < len(words) else ""
+    if not (shift or match.group(2) or after in ("am", "pm", "o'clock")):
+        return None
+    minutes = 60 * int(match.group(1)) + int(match.group(2) or 0) + shift
+    if after in ("am", "pm", "o'clock"):
+        end += 1
+    if after == "pm" and minutes < 720:
+        minutes += 720
+    half = " am" if after == "am" else ""
+    return f"{minutes // 60}:{minutes % 60:02}{half}", end
 
 
 def sharing_names(reading: Reading, other: Reading) -> Reading:
@@ -362,6 +470,9 @@ def _in_place(words: list[Word], at: int) -> Word:
     if word.lower in _ELSEWHERE and word.kind != "name":
         counts = any(other.kind == "number" for other in words[at + 1 : at + (5 if word.lower in _BOUNDS else 2)])
         return replace(word, kind="strict" if counts else _ELSEWHERE[word.lower])
+    share = at > 0 and words[at - 1].lower == "a" and after is not None and after.lower == "of"
+    if share and word.value.endswith(".") and word.lower in _PARTS:
+        return replace(word, value=_fraction(1, _PARTS[word.lower]))  # "a third of"
     if word.lower in _AGES and any(other.kind == "number" for other in words[max(0, at - 3) : at + 4]):
         return replace(word, kind="light")
     if word.lower in closed.HAVE and after is not None and after.lower == "to":

@@ -93,7 +93,9 @@ def _related(bases: tuple[Lemma, ...], others: tuple[Lemma, ...], kind: str, oth
 
 
 def _same_family(first: Meaning, second: Meaning) -> bool:
-    return bool(first.names & second.family or second.names & first.family)
+    if first.names & second.family or second.names & first.family:
+        return True
+    return not first.stems.isdisjoint(second.stems)
 
 
 _UNDOING = ("un", "in", "im", "ir", "il", "dis", "non", "mis")
@@ -120,18 +122,49 @@ def _numbers(word: Word, other: Word) -> Step | None:
             return Step("form", COSTS.family)
         if value.rstrip(".") == other_value.rstrip(".") and not unit and not other_unit:
             return FORM
+        if _is_same_hour(value, other_value) or (
+            value[-1] == other_value[-1] == "s" and value[-3:] == other_value[-3:]
+        ):
+            return FORM
         return None
     number, noun = (word, other) if word.kind == "number" else (other, word)
-    if _FRACTIONS.get(number.value) in noun.meaning.names:
+    if noun.meaning.names & _SAID.get(number.value, frozenset()):
         return Step("synonym", COSTS.own)
     return Step("synonym", COSTS.own) if word.meaning.own & other.meaning.own else None
 
 
-_FRACTIONS = {
-    "25 percent": "quarter",
-    "50 percent": "half",
-    "12": "dozen",
-    "120 month": "decade",
-    "1200 month": "century",
-    "1209600 second": "fortnight",
+def _is_same_hour(value: str, other: str) -> bool:
+    """Whether two times differ only in what is left open: 9, 9:00 and 21:00."""
+    if ":" not in value + other:
+        return False
+    hour, _, minutes = value.partition(":")
+    other_hour, _, other_minutes = other.partition(":")
+    if not (hour.isdigit() and other_hour.isdigit()) or (minutes or "00") != (other_minutes or "00"):
+        return False
+    return int(hour) % 12 == int(other_hour) % 12 and min(int(hour), int(other_hour)) <= 12
+
+
+_SAID = {
+    value: frozenset(names.split())
+    for value, names in {
+        "25 percent": "quarter",
+        "50 percent": "half",
+        "1/3": "third",
+        "1": "single sole",
+        "2": "double twofold couple pair both",
+        "2 time": "double twofold",
+        "3": "triple threefold trio",
+        "3 time": "triple threefold",
+        "4": "quadruple fourfold",
+        "4 time": "quadruple fourfold",
+        "10": "tenfold",
+        "12": "dozen",
+        "120 month": "decade",
+        "1200 month": "century",
+        "12000 month": "millennium",
+        "1209600 second": "fortnight",
+        "172800 second": "weekend",
+        "0": "zero nil",
+    }.items()
 }
+"""Words that say a number."""

@@ -40,7 +40,7 @@ def _thing(reading: Reading, at: int) -> int | None:
     if is_date(reading, at):
         return None
     for place in range(at + 1, min(at + 4, len(words))):
-        if words[place].kind in ("mark", "preposition"):
+        if words[place].kind in ("mark", "preposition", "link"):
             break
         if words[place].kind in ("content", "name"):
             return place
@@ -62,7 +62,9 @@ def roles(alignment: Alignment) -> Iterator[Change]:
                 places = tuple(sorted(doer | sufferer)), tuple(sorted(other_doer | other_sufferer))
                 yield change("roles", source, places[0], text, places[1], COSTS.roles)
                 return
-    yield from _exchanged(alignment)
+    exchanged = next(_exchanged(alignment), None) or next(_exchanged_names(alignment), None)
+    if exchanged:
+        yield exchanged
 
 
 def _is_sure(verb: Verb) -> bool:
@@ -199,7 +201,7 @@ _NEAR_LABELS = {
 }
 
 
-def exchanged_names(alignment: Alignment) -> Iterator[Change]:
+def _exchanged_names(alignment: Alignment) -> Iterator[Change]:
     """Two names that fit each other's place better than their own."""
     source, text = alignment.source, alignment.text
     places, other_places = _names(source), _names(text)
@@ -229,7 +231,7 @@ def _names(reading: Reading) -> dict[str, list[list[int]]]:
         start = 0
         for end in range(len(run)):  # "Kenya's Faith Muthoni" are two names
             word = reading.words[run[end]]
-            if end + 1 == len(run) or _is_owner(word) or (word.meaning.own and not start):
+            if end + 1 == len(run) or _is_owner(word):
                 if word.lower not in closed.DAYS and word.lower not in closed.MONTHS:
                     names[_name(word)].append(run[start : end + 1])
                 start = end + 1
