@@ -102,7 +102,7 @@ class FingerprintSettings(Settings):
     context_top_p: float = setting(0.7, "nucleus of the contexts", symbol="p_c", low=0, high=1)
     most_quoted: float = setting(1.0, "share of the source a context may quote", low=0, high=1)
     kept_contexts: int = setting(6, "heaviest contexts that generate", symbol="k_c", low=1, high=100_000)
-    minimum_weight: float = setting(0.0, "contexts lighter than this are not kept", low=0, high=1)
+    minimum_weight: float = setting(0.0, "lighter contexts are not kept", low=0, high=1)
     entropy: float = setting(4.0, "entropy of a whole generation in nats", symbol="h", low=0, high=1_000)
     frame: str = setting("quoted", "frame of the source", choices=("quoted", "paragraph", "none"))
     solver: str = setting("newton", "solver of the weights", choices=("newton", "adam", "uniform"))
@@ -124,13 +124,13 @@ class ParaphraseSettings(FingerprintSettings):
     extra_tokens: int = setting(5, "tokens a generation may be longer than the source", low=0, high=10_000)
     prior: float = setting(0.0, "weight of a result's own probability", low=0, high=1_000)
     loss: float = setting(0.0, "nats that a lost number or name costs", low=0, high=1_000)
-    exact: bool = setting(False, "score every candidate on all contexts")
-    echo: float = setting(0.0, "share of the expert that quotes the source", low=0, high=1)
+    exact: bool = setting(False, "score all candidates on all contexts")
+    echo: float = setting(0.0, "weight share of the quoted source", low=0, high=1)
     echo_contexts: int = setting(2, "contexts that generate beside the echo", low=0, high=100_000)
-    ledger: float = setting(0.0, "nats per unit of the ledger while sampling", low=0, high=1_000)
+    ledger: float = setting(0.0, "nats per unit of the ledger", low=0, high=1_000)
     copying: float = setting(0.0, "nats that following the source costs", low=0, high=1_000)
     populations: int = setting(1, "groups of samples, steered apart", low=1, high=1_000)
-    rounds: int = setting(1, "rounds of samples, while too few are faithful", low=1, high=100)
+    rounds: int = setting(1, "rounds of samples if few are faithful", low=1, high=100)
 
 
 @documented

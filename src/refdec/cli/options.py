@@ -85,7 +85,7 @@ def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Comm
         "--preset",
         type=click.Choice(list(PRESETS[kind.task])),
         metavar="NAME",
-        help=f"settings by name, see below [{on_cpu} on a CPU, else {on_gpu}]",
+        help=f"settings by name [{on_cpu} on a CPU, else {on_gpu}]",
     )
     return together(choice, options_of(kind, PRESETS[kind.task]))
 
