@@ -283,11 +283,10 @@ def _bend(words: list[str], numbers: random.Random, lexicon: Lexicon) -> tuple[l
         if before == "to" or before in WORDS["modals"] + WORDS["do"] or before.endswith("n't"):
             wrong = ("ed", "ing", "s") if word == forms["base"] else ()
         elif before in WORDS["have"]:
-            wrong = ("base", "ing", "s", "ed") if word == forms["en"] else ()
+            wrong = ("base", "ing", "s") if word == forms["en"] else ()
         elif before in WORDS["be"] + WORDS["parts_of_be"]:
             by = place + 1 < len(words) and plain(words[place + 1]) == "by"
             wrong = ("base", "s", "ing" if by else "base") if word in (forms["en"], forms["ing"]) else ()
-            wrong += ("ed",) if word == forms["en"] else ()
         elif before in WORDS["subjects"]:
             wrong = ("ing", "base" if before in WORDS["singular"] else "s")
         elif before in WORDS["prepositions"]:
@@ -296,27 +295,6 @@ def _bend(words: list[str], numbers: random.Random, lexicon: Lexicon) -> tuple[l
             wrong = ("ing", "base")
         options += [(place, forms[name]) for name in wrong if forms[name] != word]
     return _replaced(words, *numbers.choice(options)) if options else None
-
-
-def _invert(words: list[str], numbers: random.Random, _: Lexicon) -> tuple[list[str], int, int] | None:
-    """An auxiliary comes after the subject in a question, or before it in a statement."""
-    movable = frozenset(AUXILIARIES) - frozenset(WORDS["parts_of_be"])
-    options = []
-    for place in range(1, len(words) - 2):
-        one, two = plain(words[place]), plain(words[place + 1])
-        if not (words[place].isalpha() and words[place + 1].isalpha()):
-            continue
-        if (one in movable and two in WORDS["subjects"]) or (one in WORDS["subjects"] and two in movable):
-            options.append((place, place + 2))
-        elif one in movable and two in DETERMINERS and words[-1].endswith("?") and words[place + 2].isalpha():
-            options.append((place, place + 3))
-    if not options:
-        return None
-    first, end = numbers.choice(options)
-    turned = [*words[first + 1 : end], words[first]]
-    if plain(words[first]) in WORDS["do"] and numbers.random() < 0.5:
-        turned.pop()  # "how long it take"
-    return [*words[:first], *turned, *words[end:]], first - 1, first + len(turned)
 
 
 def _disagree(words: list[str], numbers: random.Random, _: Lexicon) -> tuple[list[str], int, int] | None:
@@ -402,7 +380,6 @@ EDITS: dict[str, tuple[Edit, float]] = {
     "double": (_double, 3.0),
     "move": (_move, 2.5),
     "bend": (_bend, 4.0),
-    "invert": (_invert, 1.5),
     "disagree": (_disagree, 2.0),
     "miscount": (_miscount, 1.0),
     "exchange": (_exchange, 2.0),
