@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib
 import json
 import sys
 import time
@@ -28,6 +27,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from benchmarks.faithfulness.breaks import broken_pairs, good_pairs
 from refdec import InputError, load_pair
 from refdec.files.whole import check_writable, write_whole
 from refdec.lm.model_files import CHECKSUMS, PROBE_FILE
@@ -122,9 +122,8 @@ def combined(
 
 def measure(home: Path, frame: str) -> dict[str, Any]:
     """The judges on the hand-written breaks of grammar."""
-    bed: Any = importlib.import_module("benchmarks.faithfulness.breaks")
-    good = bed.good_pairs()
-    bad = [pair for pair in bed.broken_pairs() if pair.kind == "grammar"]
+    good = good_pairs()
+    bad = [pair for pair in broken_pairs() if pair.kind == "grammar"]
     pair = load_pair(home)
     texts = [*(item.text for item in good), *(item.source for item in good), *(item.text for item in bad)]
     ids = [pair.tokens.encode(FRAMES[frame].wrap(text)) for text in texts]

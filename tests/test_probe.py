@@ -134,6 +134,16 @@ def test_without_a_probe_nothing_is_said_of_grammar(tables: Pair) -> None:
     assert text.broken is None
 
 
+@pytest.mark.parametrize("beside", [[], ["b c d"]])
+def test_a_text_of_one_token_is_not_broken(tables: Pair, beside: list[str]) -> None:
+    pair = tables_with(tables, random_probe(8))
+    text, *_ = run(pair, alone(pair, ids_of(pair, ["a", *beside])))
+    assert text.faults is not None
+    assert len(text.faults) == 0
+    assert text.broken is not None
+    assert text.broken < -10
+
+
 def test_a_text_is_broken_if_any_place_is() -> None:
     places = torch.tensor([[-30.0, -30.0, 4.0], [0.0, -30.0, 0.0], [-30.0, -30.0, -torch.inf]]).double()
     odds = log_odds(places)

@@ -84,6 +84,8 @@ class Probe(nn.Module):
         """For each text, given by its two sketches, the log-odds of its places."""
         lengths = torch.tensor([len(one) for one, _ in sketches])
         padded = [nn.utils.rnn.pad_sequence(list(side), batch_first=True) for side in zip(*sketches, strict=True)]
+        if padded[0].shape[1] < 2:
+            return [torch.empty(0) for _ in sketches]  # a single token has no neighbour
         told = self(*padded, lengths)
         return [row[: int(length) - 1] for row, length in zip(told, lengths, strict=True)]
 
