@@ -70,7 +70,8 @@ def test_a_new_preset_does_not_become_the_default(
 ) -> None:
     presets = {"first": kind(), **refdec.PRESETS[kind.task], "last": kind()}
     monkeypatch.setitem(refdec.PRESETS, kind.task, presets)
-    assert default_preset(kind, "cpu") == "fast"
+    assert default_preset(kind, "cpu") == ("faithful" if "faithful" in presets else "fast")
+    assert default_preset(kind, "cpu", examples=False) == "fast"
     assert default_preset(kind, "cuda") == on_gpu
 
 
@@ -194,7 +195,11 @@ def test_what_is_wrong_in_a_stream_is_refused_in_its_turn(
         (lambda small: small.paraphrase("Hi.", context=3), SettingsError, "'context' .did you mean 'contexts'"),
         (lambda small: small.paraphrase("Hi.", wombat=3), SettingsError, "There is no setting 'wombat'. Settings: con"),
         (lambda small: small.paraphrase("Hi.", "dep"), SettingsError, "preset 'dep' .did you mean 'deep'"),
-        (lambda small: small.paraphrase("Hi.", "released"), SettingsError, "'released'.*Presets: fast, paper, deep"),
+        (
+            lambda small: small.paraphrase("Hi.", "released"),
+            SettingsError,
+            "'released'.*Presets: fast, paper, faithful, deep",
+        ),
         (lambda small: small.paraphrase("Hi.", 5), SettingsError, "ParaphraseSettings or the name of a preset.*not i"),
         (lambda small: small.paraphrase("Hi.", InfillSettings()), SettingsError, "not InfillSettings"),
         (lambda small: small.paraphrase("Hi.", RewriteSettings()), SettingsError, "not RewriteSettings"),

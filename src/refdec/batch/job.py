@@ -8,14 +8,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from refdec.batch.item import Item, digest
 from refdec.batch.row_tasks import RowTask, task_named
 from refdec.errors import InputError, SettingsError
 from refdec.files.row import Column, Row
-from refdec.lm.examples import FILE as EXAMPLES
+from refdec.lm.examples import have_examples
 from refdec.settings import FingerprintSettings, resolve
 from refdec.tasks import arguments
 from refdec.tasks.choice import Wanted
@@ -39,12 +38,6 @@ class Models:
     device: str | None = None
     precision: str | None = None
     examples: str | None = None
-
-    @property
-    def have_examples(self) -> bool:
-        """Whether the pair has examples of rewording, as far as that is known before it is loaded."""
-        named = self.forward is None or self.examples is not None
-        return named or Path(str(self.forward), EXAMPLES).is_file()
 
     def load(self) -> Reflector:
         from refdec.lm.pair import load_pair
@@ -105,7 +98,7 @@ class Job:
         """
         kind = task_named(task)
         known = None if fingerprint is None else fingerprint.settings
-        examples = models.have_examples if examples is None else examples
+        examples = have_examples(models.forward, models.examples) if examples is None else examples
         named = (column,) if isinstance(column, str) else tuple(column)
         return cls(
             task=task,

@@ -16,6 +16,7 @@ from refdec.cli.options import FILE, model_options, quiet_option
 from refdec.cli.progress import Progress
 from refdec.cli.tables import show_report
 from refdec.errors import SettingsError
+from refdec.lm.examples import have_examples
 from refdec.settings import PRESETS, did_you_mean
 
 
@@ -95,6 +96,7 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
             runs=Runs(options["out"], reflector if options["generate"] else None, progress.rows, options["unfinished"]),
             device=_device_kind(options["device"]),
             pair=lambda: reflector().pair,
+            examples=have_examples(options["forward"]),
             notice=progress.tell,
             **{name: options[name] for name in ("preset", "systems", "metrics", "split", "limit", "resamples")},
         )

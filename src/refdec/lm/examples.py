@@ -46,6 +46,11 @@ class Examples:
         return f'{self.link}"{source}"\n{lines}'
 
 
+def have_examples(forward: str | Path | None, file: str | Path | None = None) -> bool:
+    """Whether a pair has examples, as far as that is known before it is loaded, by the names that `load_pair` takes."""
+    return forward is None or file is not None or Path(forward, FILE).is_file()
+
+
 def read_examples(path: Path) -> Examples:
     """The examples in a file: {"examples": [["text", "the same in other words"], ...], "link": ..., "used": 5}."""
     form = '{"examples": [["A text.", "The same in other words."], ...]}'

@@ -38,7 +38,8 @@ class Bench:
     split: str | None = None
     limit: int | None = None
     resamples: int = 1000
-    preset: str | None = None  # of a plain `rd`; None: the default of the device
+    preset: str | None = None  # of a plain `rd`; None: the default of device and pair
+    examples: bool = True  # whether the pair has examples of rewording: the default preset depends on it
     notice: Callable[[str], None] = lambda _: None  # shows the user a line that stays
     provenance: dict[str, str] = field(default_factory=dict)  # outputs and metrics, in the order of use
     _judges: dict[Thresholds, StandIn] = field(default_factory=dict)
@@ -72,7 +73,7 @@ class Bench:
             names = tuple(dict.fromkeys("rd" if slow and name == "rd:paper" else name for name in usual))
         preset = self.preset if self.preset in PRESETS[kind.task] else None
         if preset is None:
-            preset = default_preset(kind, self.device)
+            preset = default_preset(kind, self.device, self.examples)
             if "rd" in names:
                 self._note_default(kind.task, preset)
         return [system(name, kind, preset) for name in names]
