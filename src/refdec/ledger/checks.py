@@ -16,6 +16,7 @@ from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import Verb, is_date, is_plural, verbs
 from refdec.ledger.reading import Reading, Word
 from refdec.ledger.roles import numbers, roles
+from refdec.ledger.wellformed import grammar
 
 
 def negation(alignment: Alignment) -> Iterator[Change]:
@@ -620,4 +621,5 @@ CHECKS = (
     small_words,
     numbers,
     roles,
+    grammar,
 )

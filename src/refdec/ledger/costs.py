@@ -51,6 +51,7 @@ class Costs:
     number_moved: float = 2.0
     auxiliary: float = 0.5
     determiner: float = 0.05
+    grammar: float = 1.2  # a plain fault that the source does not have
     roles: float = 3.0  # who does what to whom
 
 

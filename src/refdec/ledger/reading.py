@@ -305,7 +305,7 @@ _PARTS = {
 
 def _fraction(part: int, whole: int) -> str:
     """Two thirds are 2/3, three quarters 75 percent."""
-    return f"{100 * part // whole} percent" if not 100 % whole else f"{part}/{whole}"
+    return f"{100 * part // whole} percent" if part < whole and whole in (2, 4, 5, 10) else f"{part}/{whole}"
 
 
 def _plain(amount: float) -> str:
