@@ -452,6 +452,11 @@ def _clock(words: list[Word], at: int) -> tuple[str, int] | None:
     return f"{minutes // 60}:{minutes % 60:02}{half}", end
 
 
+def is_owner(word: Word) -> bool:
+    """Whether a word has the ending of a possessive: "Ann's", "the workers'"."""
+    return word.text.endswith(("'s", "’s", "s'", "s’")) and word.kind in ("name", "content")
+
+
 def sharing_names(reading: Reading, other: Reading) -> Reading:
     """The reading in which the first word of a sentence is a name, too, if the other text knows it as one."""
     names = {word.lower for word in other.words if word.kind == "name"}

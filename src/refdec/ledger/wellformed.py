@@ -92,15 +92,12 @@ def _verb_group(words: Sequence[Word], at: int, after: int) -> Iterator[Fault]:
         yield at, after
     elif word.lower == "to" and after == at + 1:
         follows = words[after + 1] if after + 1 < len(words) else None
-        has_object = follows is not None and (
-            follows.lower in _OBJECTS or (only_verb and follows.kind in ("determiner", "person"))
-        )
+        has_object = follows is not None and follows.kind in ("determiner", "person")
         past = "past" in forms and "base" not in forms
         if (past and has_object) or (only_verb and forms <= {"past", "s"}) or verb.lower in _FINITE:
             yield at, after
 
 
-_OBJECTS = closed.words("me him them us it")
 _SUBJECTS = closed.words("i he she they we")
 _NO_NOUN = closed.words("the a an that and is are was were except because who which")
 _DOUBLED = closed.words("that had very so many no ha bye more her")
@@ -320,14 +317,15 @@ def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
         base_only = (
             other_forms == {"base"} and bool(forms) and "base" not in forms and not text.words[other].is_part("a")
         )
-        if helper is not None and base_only and text.words[other - 1].kind not in ("determiner", "preposition"):
+        there = helper is not None and helper > 0 and text.words[helper - 1].lower == "there"
+        if helper is not None and base_only and not there:
             yield helper, other
         before, other_before = source.words[at - 1] if at else None, text.words[other - 1]
         if before is None:
             continue
         kept = before.lower == other_before.lower
         diving = kept and before.lower == "to" and "base" in forms and other_forms == {"ing"}
-        post = kept and forms == {"ing"} and other_forms == {"base"} and before.is_part("v")  # "keeps post"
+        post = kept and forms == {"ing"} and other_forms == {"base"} and _is_only_verb(before)  # "keeps post"
         turn = before.lower == "to" and "base" in other_forms and alignment.to_text.get(at - 2) == other - 1
         if diving or post or (turn and other_before.is_part("v") and other_before.lower not in _BARE):  # "plans turn"
             yield other - 1, other
@@ -335,6 +333,10 @@ def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
 
 _BARE = closed.words("help helps helped go come let make dare need")
 """Verbs that take another verb without "to"."""
+
+
+def _is_only_verb(word: Word) -> bool:
+    return word.is_part("v") and not word.is_part("a")
 
 
 def _helper(words: Sequence[Word], at: int) -> int | None:
@@ -360,18 +362,29 @@ def _new_articles(alignment: Alignment) -> Iterator[Fault]:
 
 
 def _ends_phrase(words: Sequence[Word], at: int) -> bool:
-    return at + 1 >= len(words) or words[at + 1].kind not in ("name", "content", "light", "number")
+    after = words[at + 1] if at + 1 < len(words) else None
+    return after is None or (after.kind not in ("name", "content", "light", "number") and after.lower != "of")
 
 
 def _lost_its_verb(source: Reading, text: Reading) -> bool:
-    return _has_verb(source) and not _has_verb(text)
+    """Whether only the source surely has the verb of a sentence: "The term was coined", "The term coined by them"."""
+    sure = any(item.kind == "modal" for item in source.words) or any(
+        "" not in verb.tenses for verb in verbs(source, whole=False).values()
+    )
+    return sure and not _may_have_verb(text)
 
 
-def _has_verb(reading: Reading) -> bool:
-    """Whether some word may be the verb of a sentence."""
-    if any(word.kind == "modal" for word in reading.words):
+def _may_have_verb(reading: Reading) -> bool:
+    words = reading.words
+    if any(word.kind == "modal" for word in words):
         return True
-    return any(verb.tenses != {""} and (not verb.passive or verb.first != at) for at, verb in verbs(reading).items())
+    for at, verb in verbs(reading).items():
+        before = words[at - 1] if at else None
+        noun = before is not None and (before.kind in ("determiner", "number", "preposition") or before.is_part("a"))
+        bare = verb.tenses == {"present", ""} and noun
+        if verb.tenses != {""} and not bare and not (verb.passive and verb.first == at):
+            return True
+    return False
 
 
 _IRREGULAR = (
