@@ -18,7 +18,8 @@ class Change:
 
     Attributes:
         kind: kept, form, family, synonym, near, swapped, opposite, lost, new, number, name, negation, modal, person,
-            tense, plural, question, condition, connective, preposition, auxiliary, determiner, roles or converse
+            tense, plural, question, condition, connective, preposition, auxiliary, determiner, roles, converse,
+            moved or grammar
         source: words of the source, "" for something new
         text: words of the other text, "" for something lost
         source_place: where they stand in the source

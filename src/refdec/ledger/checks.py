@@ -14,8 +14,10 @@ from refdec.ledger.alignment import Alignment, counted
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import Verb, is_date, is_plural, verbs
+from refdec.ledger.links import moved_modifiers
 from refdec.ledger.reading import Reading, Word
 from refdec.ledger.roles import numbers, roles
+from refdec.ledger.wellformed import grammar
 
 
 def negation(alignment: Alignment) -> Iterator[Change]:
@@ -368,7 +370,8 @@ def plurals(alignment: Alignment) -> Iterator[Change]:
             or _is_verb(there, text, other)
         ):
             continue
-        cost = COSTS.plural_generic if source.question else COSTS.plural
+        generic = source.question and not (_is_pointed_at(source, at) or _is_pointed_at(text, other))
+        cost = COSTS.plural_generic if generic else COSTS.plural
         yield change("plural", source, (at,), text, (other,), cost)
 
 
@@ -383,9 +386,20 @@ def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
     if verb is None:
         return False
     before = reading.words[at - 1] if at else None
+    after = reading.words[at + 1] if at + 1 < len(reading.words) else None
+    if after is not None and after.kind in ("auxiliary", "modal") and verb.first == at:
+        return False  # "horses are standing"
     if before is None or before.lower in closed.PERSONS or verb.first != at:
         return before is None or verb.first != at or before.lower not in closed.POSSESSIVES
     return before.kind not in ("determiner", "number", "preposition") and not before.is_part("a")
+
+
+def _is_pointed_at(reading: Reading, at: int) -> bool:
+    """Whether the noun is not any of its kind: "this show", "some shows"."""
+    return any(word.lower in _POINTING for word in reading.words[max(0, at - 2) : at])
+
+
+_POINTING = closed.words("this that these those some")
 
 
 def _is_each_or_all(reading: Reading, at: int) -> bool:
@@ -493,7 +507,8 @@ _LIKE = [
         "in at on within inside during into throughout",
         "by through via with",
         "to into toward towards onto",
-        "about on over regarding of",
+        "about on over regarding",
+        "about of",
         "of from in",
         "for to",
         "above over",
@@ -620,4 +635,6 @@ CHECKS = (
     small_words,
     numbers,
     roles,
+    moved_modifiers,
+    grammar,
 )

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
+from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
 from refdec.ledger.change import Change, Place, change
 from refdec.ledger.checks import (
@@ -27,7 +28,7 @@ from refdec.ledger.checks import (
 )
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
-from refdec.ledger.reading import Reading, Word, read, sharing_names
+from refdec.ledger.reading import Reading, Word, is_owner, read, sharing_names
 
 OTHER_LANGUAGE = "This is not English: only words and stems are compared."
 
@@ -121,6 +122,8 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     for at in alignment.free_source():
         cost = lost_price(source, at, alignment.used_source)
+        if is_owner(source.words[at]) and not _names_an_owner(text):
+            cost = max(cost, COSTS.owner)
         if _is_said_otherwise(alignment, at, in_source=True):
             cost = COSTS.determiner
         yield change(_kind(source.words[at], "lost"), source, (at,), text, (), cost)
@@ -129,6 +132,11 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
         if _is_said_otherwise(alignment, at, in_source=False):
             cost = COSTS.determiner
         yield change(_kind(text.words[at], "new"), source, (), text, (at,), cost)
+
+
+def _names_an_owner(reading: Reading) -> bool:
+    """Whether a pronoun may stand for an owner."""
+    return any(word.lower in closed.POSSESSIVES for word in reading.words)
 
 
 def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:

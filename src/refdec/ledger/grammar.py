@@ -5,6 +5,7 @@ A small set of rules, no parser: it looks at endings, at irregular forms and at 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -40,12 +41,14 @@ def verb_forms(lower: str) -> frozenset[str]:
             forms.add("base")
             if lower in _UNCHANGED:
                 forms |= {"past", "participle"}
+            elif lower in _UNCHANGED_PARTICIPLE:
+                forms.add("participle")
         elif lower.endswith("ing"):
             forms.add("ing")
         elif base in bases:
             if lower.endswith("s") and not lower.endswith("ss"):
                 forms.add("s")
-            elif lower in _ONLY_PAST:
+            elif lower in _ONLY_PAST or _PREFIX.sub("", lower) in _ONLY_PAST:
                 forms.add("past")
             elif lower in _ONLY_PARTICIPLE or (lower.endswith("n") and lower not in _PAST_IN_N):
                 forms.add("participle")
@@ -58,7 +61,9 @@ def verb_forms(lower: str) -> frozenset[str]:
     return frozenset(forms)
 
 
+_PREFIX = re.compile(r"^(over|under|mis|re|fore|with|out)")
 _UNCHANGED = closed.words("put set cut let hit hurt shut cost quit spread bet burst cast split read beat")
+_UNCHANGED_PARTICIPLE = closed.words("come become overcome run")
 _ONLY_PARTICIPLE = closed.words(
     "begun drunk sung swum rung sunk shrunk sprung gone done known grown thrown shown flown drawn blown worn torn "
     "born sworn been become overcome"

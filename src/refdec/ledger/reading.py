@@ -305,7 +305,7 @@ _PARTS = {
 
 def _fraction(part: int, whole: int) -> str:
     """Two thirds are 2/3, three quarters 75 percent."""
-    return f"{100 * part // whole} percent" if not 100 % whole else f"{part}/{whole}"
+    return f"{100 * part // whole} percent" if part < whole and whole in (2, 4, 5, 10) else f"{part}/{whole}"
 
 
 def _plain(amount: float) -> str:
@@ -450,6 +450,11 @@ def _clock(words: list[Word], at: int) -> tuple[str, int] | None:
         minutes += 720
     half = " am" if after == "am" else ""
     return f"{minutes // 60}:{minutes % 60:02}{half}", end
+
+
+def is_owner(word: Word) -> bool:
+    """Whether a word has the ending of a possessive: "Ann's", "the workers'"."""
+    return word.text.endswith(("'s", "’s", "s'", "s’")) and word.kind in ("name", "content")
 
 
 def sharing_names(reading: Reading, other: Reading) -> Reading:

@@ -11,7 +11,7 @@ from refdec.ledger.alignment import Alignment, name_runs
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import Verb, is_date, verbs
-from refdec.ledger.reading import Reading, Word
+from refdec.ledger.reading import Reading, Word, is_owner
 
 
 def numbers(alignment: Alignment) -> Iterator[Change]:
@@ -231,7 +231,7 @@ def _names(reading: Reading) -> dict[str, list[list[int]]]:
         start = 0
         for end in range(len(run)):  # "Kenya's Faith Muthoni" are two names
             word = reading.words[run[end]]
-            if end + 1 == len(run) or _is_owner(word):
+            if end + 1 == len(run) or is_owner(word):
                 if word.lower not in closed.DAYS and word.lower not in closed.MONTHS:
                     names[_name(word)].append(run[start : end + 1])
                 start = end + 1
@@ -240,10 +240,6 @@ def _names(reading: Reading) -> dict[str, list[list[int]]]:
 
 def _name(word: Word) -> str:
     return f"group {min(word.meaning.own)}" if word.meaning.own else word.lower.removesuffix("'s")
-
-
-def _is_owner(word: Word) -> bool:
-    return word.text.endswith(("'s", "’s", "s'", "s’"))
 
 
 def _facts(reading: Reading, names: dict[str, list[list[int]]], known: dict[int, int]) -> dict[str, list[Fact]]:
@@ -282,7 +278,7 @@ def _facts(reading: Reading, names: dict[str, list[list[int]]], known: dict[int,
                 note(name, label, governor)
             elif before >= 0 and words[before].kind == "content":
                 note(name, "near", before)
-            if _is_owner(words[last]):
+            if is_owner(words[last]):
                 head = _head_after(words, last)
                 by = head is not None and head + 1 < len(words) and words[head + 1].lower == "by"
                 note(name, "object" if by else "of", head)
@@ -324,7 +320,7 @@ def _head_after(words: Sequence[Word], at: int) -> int | None:
         word = words[place]
         if word.kind == "name" or (word.kind in ("content", "number", "light") and not _is_only_verb(word)):
             head = place
-            if _is_owner(word):
+            if is_owner(word):
                 break
         else:
             break
