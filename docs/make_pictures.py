@@ -28,11 +28,11 @@ SOURCE = "Is it hard to learn a new language?"
 def explain() -> None:
     """The terminal, as an SVG that needs no font from elsewhere."""
     console = Console(record=True, width=104, force_terminal=True, file=io.StringIO(), highlight=False)
-    result = Reflector(device="cpu").paraphrase(SOURCE, explain=4)
+    result = Reflector(device="cpu").paraphrase(SOURCE, "fast", explain=4)
     assert result.explanation is not None
     show_results(console, result, result.candidates[:4], "")
     show_explanation(console, result.explanation)
-    svg = console.export_svg(title=f'refdec paraphrase --explain --top 4 "{SOURCE}"')
+    svg = console.export_svg(title=f'refdec paraphrase --preset fast --explain --top 4 "{SOURCE}"')
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.S).replace("Fira Code,", "ui-monospace,")
     (HERE / "explain.svg").write_text(svg)
 

@@ -49,6 +49,7 @@ def test_features_are_what_their_names_say() -> None:
         {
             "small": 1.0,
             "large": math.log(3),
+            "parted": 0.0,
             "worst": -0.5,
             "whole": 0.5,
             "broken": 2.0,
@@ -156,7 +157,7 @@ def drawn(truth: Sequence[float], count: int) -> JudgedCandidates:
 
 
 def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
-    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0)
+    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0, -0.3)
     found = drawn(truth, 20_000)
     fitted = fit(found)
     assert fitted.intercept == pytest.approx(truth[0], abs=0.1)
@@ -286,7 +287,7 @@ def test_the_command_writes_what_the_program_reads(tmp_path: Path, monkeypatch: 
     first = home.read_text()
     written = json.loads(first)
     assert written.keys() == {"other:1", "made-up:1234"}
-    assert Calibration.of(written["made-up:1234"]).confidence((0.0, 0.0, 0.0, 0.0, 0.0)) > 0.5
+    assert Calibration.of(written["made-up:1234"]).confidence((0.0,) * COUNT) > 0.5
     assert written["made-up:1234"]["fitted_on"][0] == {"signature": SIGNATURE, "sources": 60, "candidates": 240}
     CliRunner().invoke(fitting.main, [str(file), "--to", str(home)])
     assert home.read_text() == first

@@ -19,6 +19,7 @@ from refdec.errors import SettingsError
 from refdec.ledger.comparison import compare
 from refdec.ledger.costs import FAITHFUL
 from refdec.ledger.language import is_english
+from refdec.ledger.order import parted
 from refdec.results import Flow, Paraphrase
 from refdec.text.words import bare_words
 
@@ -27,11 +28,12 @@ CALIBRATIONS = Path(__file__).resolve().parent.parent / "pretrained" / "confiden
 GOOD = 0.5
 """A result below this has more likely lost the meaning than kept it."""
 
-FEATURES = ("small", "large", "worst", "whole", "broken")
+FEATURES = ("small", "large", "parted", "worst", "whole", "broken")
 """What speaks for and against a candidate. All of it is known with any settings.
 
 small   what the ledger charges, up to the limit of what it calls faithful
 large   logarithm of one plus what it charges beyond that
+parted  logarithm of one plus the neighbours among the source's words that are not neighbours any more
 worst   how much less probable the worst five tokens are than those of the source, in nats per token
 whole   how much more probable the whole text is than the source, in nats per word of the source
 broken  log-odds that its grammar is broken, less those of the source
@@ -61,7 +63,11 @@ class Calibration:
         return (1 if log_odds > 0 else odds) / (1 + odds)
 
 
-PLAIN = Calibration(4.5, (-3.3, -2.0, 1.3, 0.4, -0.7), ((0.0, 1.0), (0.0, 4.0), (-4.0, 0.0), (-3.0, 3.0), (-6.0, 12.0)))
+PLAIN = Calibration(
+    4.5,
+    (-3.3, -2.0, -0.5, 1.3, 0.4, -0.7),
+    ((0.0, 1.0), (0.0, 4.0), (0.0, 3.0), (-4.0, 0.0), (-3.0, 3.0), (-6.0, 12.0)),
+)
 """Ranks the candidates of pairs that were not calibrated, about as the embedded pair's are. It is no confidence."""
 
 
@@ -95,19 +101,21 @@ def with_confidence(pair: str, source: str, ranked: Sequence[Paraphrase]) -> lis
     ]
 
 
-def log_odds(pair: str, source: str, cost: float, flow: Flow) -> float:
+def log_odds(pair: str, source: str, text: str, cost: float, flow: Flow) -> float:
     """How much more probable it is that a text is good than that it is not, for ranking candidates of any pair."""
-    return (calibration(pair) or PLAIN).log_odds(features(source, cost, flow))
+    return (calibration(pair) or PLAIN).log_odds(features(source, text, cost, flow))
 
 
 def features_of(source: str, item: Paraphrase) -> tuple[float, ...]:
     """The features of a candidate that was read by itself; one without a cost is compared with the source here."""
     assert item.flow is not None
-    return features(source, compare(source, item.text).cost if item.cost is None else item.cost, item.flow)
+    cost = compare(source, item.text).cost if item.cost is None else item.cost
+    return features(source, item.text, cost, item.flow)
 
 
-def features(source: str, cost: float, flow: Flow) -> tuple[float, ...]:
+def features(source: str, text: str, cost: float, flow: Flow) -> tuple[float, ...]:
     """The features of a text, by what the ledger charges for it and how it reads."""
     words = bare_words(source) or source.split()  # emoji have no words
     small, large = min(cost, FAITHFUL), math.log1p(max(0.0, cost - FAITHFUL))
-    return small, large, min(flow.worst, 0.0), flow.whole / len(words), flow.broken
+    moved = math.log1p(parted(source, text))
+    return small, large, moved, min(flow.worst, 0.0), flow.whole / len(words), flow.broken

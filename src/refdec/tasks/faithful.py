@@ -149,7 +149,7 @@ async def _best(pair: Pair, sentences: Sequence[str], place: int, priced: Priced
     whole = [" ".join([*sentences[:place], text, *sentences[place + 1 :]]) for text in texts]
     read = await alone(pair, [pair.tokens.encode(text) for text in whole])
     good = {
-        text: log_odds(pair.name, source, priced.costs[text], flow_of(one, read[0]))
+        text: log_odds(pair.name, source, text, priced.costs[text], flow_of(one, read[0]))
         for text, one in zip(texts[1:], read[1:], strict=True)
         if priced.costs[text] <= FAITHFUL
     }
@@ -173,7 +173,7 @@ def faithful_first(pair: Pair, source: str, ranked: Sequence[Paraphrase]) -> lis
     def value(item: Paraphrase) -> float:
         assert item.cost is not None
         assert item.flow is not None
-        return worth(log_odds(pair.name, source, item.cost, item.flow), item.novelty)
+        return worth(log_odds(pair.name, source, item.text, item.cost, item.flow), item.novelty)
 
     return sorted(ranked, key=lambda item: (-value(item), item.text))
 
