@@ -186,7 +186,7 @@ _PARAPHRASED = {
     "how": {"way", "method", "mean", "procedure", "step"},
     "why": {"reason", "cause", "purpose", "make"},
     "when": {"time", "date", "year"},
-    "where": {"place", "location"},
+    "where": {"place", "location", "origin"},
 }
 
 
@@ -444,6 +444,10 @@ def is_support(alignment: Alignment, at: int, in_source: bool) -> bool:
     reading = alignment.source if in_source else alignment.text
     if closed.SUPPORTING.isdisjoint(base for base, _ in reading.words[at].bases):
         return False
+    if reading.words[at].meaning.names & {"get", "become"} and at + 1 in (
+        alignment.used_source if in_source else alignment.used_text
+    ):
+        return True  # "got invited", "became weaker"
     return any(
         match.step.kind in ("family", "form") and at < (match.source if in_source else match.text)[0] < at + 5
         for match in alignment.matches
@@ -456,6 +460,24 @@ def is_any(alignment: Alignment, at: int, in_source: bool) -> bool:
     return reading.words[at].lower in ("ever", "anyone", "anybody", "anything", "any") and all(
         any(word.kind == "negation" for word in side.words) for side in (reading, other)
     )
+
+
+def is_class(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a noun only says what a name is, or stands for it: "the town of Barley", "the country would pay"."""
+    words = (alignment.source if in_source else alignment.text).words
+    if at == 0 or words[at - 1].lower != "the" or words[at].meaning.names.isdisjoint(closed.CLASSES):
+        return False
+    after = words[at + 1 : at + 3]
+    named = bool(after) and (after[0].kind == "name" or (after[0].lower == "of" and after[-1].kind == "name"))
+    alone = not after or after[0].kind in ("auxiliary", "modal", "mark")
+    return named or (alone and any(word.kind == "name" for word in words))
+
+
+def is_split(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "also" only joins what one sentence says on the other side."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    ends, other_ends = (sum(word.text in ".;!?" for word in side.words) for side in (reading, other))
+    return reading.words[at].lower in ("also", "too") and ends > other_ends
 
 
 def is_lasting(alignment: Alignment, at: int, in_source: bool) -> bool:

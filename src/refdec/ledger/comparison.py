@@ -18,11 +18,13 @@ from refdec.ledger.checks import (
     asked_noun,
     gives_cause,
     is_any,
+    is_class,
     is_degree,
     is_each,
     is_lasting,
     is_order_in_time,
     is_particle,
+    is_split,
     is_support,
     says_cause,
 )
@@ -155,7 +157,17 @@ def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
     return any(asked_noun(word, "what", reading) == at for word in small)
 
 
-_SAID_OTHERWISE = (is_each, is_degree, is_support, is_particle, is_any, is_lasting, is_order_in_time)
+_SAID_OTHERWISE = (
+    is_each,
+    is_degree,
+    is_support,
+    is_particle,
+    is_any,
+    is_lasting,
+    is_order_in_time,
+    is_class,
+    is_split,
+)
 
 
 def lost_price(source: Reading, at: int, used: set[int]) -> float:
