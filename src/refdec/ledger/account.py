@@ -13,10 +13,11 @@ from typing import NamedTuple
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import COUNTED
-from refdec.ledger.checks import modal_cost, tense_cost
 from refdec.ledger.comparison import lost_price, new_price
 from refdec.ledger.costs import COSTS
+from refdec.ledger.forms import tense_cost
 from refdec.ledger.grammar import Verb, verbs
+from refdec.ledger.logic import modal_cost
 from refdec.ledger.reading import Phrase, Reading, Word, read
 from refdec.ledger.relations import phrase_step, step
 

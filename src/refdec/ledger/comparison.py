@@ -13,22 +13,12 @@ from typing import Any
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
 from refdec.ledger.change import Change, Place, change
-from refdec.ledger.checks import (
-    CHECKS,
-    asked_noun,
-    gives_cause,
-    is_any,
-    is_degree,
-    is_each,
-    is_lasting,
-    is_order_in_time,
-    is_particle,
-    is_support,
-    says_cause,
-)
+from refdec.ledger.checks import CHECKS
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
+from refdec.ledger.logic import asked_noun, gives_cause, says_cause
 from refdec.ledger.reading import Reading, Word, is_owner, read, sharing_names
+from refdec.ledger.said_otherwise import SAID_OTHERWISE
 
 OTHER_LANGUAGE = "This is not English: only words and stems are compared."
 
@@ -142,7 +132,7 @@ def _names_an_owner(reading: Reading) -> bool:
 def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
     """Whether the grammar of the other text says it: "each year" and "a year", "the reason" and "why"."""
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
-    if any(says(alignment, at, in_source) for says in _SAID_OTHERWISE):
+    if any(says(alignment, at, in_source) for says in SAID_OTHERWISE):
         return True
     if says_cause(reading.words[at]) and gives_cause(other):
         return True
@@ -153,9 +143,6 @@ def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
         return True
     small = {word.lower for word in other.words if word.kind == "link"}
     return any(asked_noun(word, "what", reading) == at for word in small)
-
-
-_SAID_OTHERWISE = (is_each, is_degree, is_support, is_particle, is_any, is_lasting, is_order_in_time)
 
 
 def lost_price(source: Reading, at: int, used: set[int]) -> float:
@@ -189,7 +176,8 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
         if any(place in used for place in run) and len(run) > 1:
             return name_part
         return COSTS.light if is_title(word) else COSTS.name
-    if word.kind == "light" or is_title(word):
+    near = reading.words[max(0, at - 1) : at + 3]
+    if word.kind == "light" or (is_title(word) and any(other.kind == "name" for other in near)):
         return COSTS.light
     return COSTS.strict if word.kind == "strict" else content
 

@@ -20,7 +20,7 @@ class Costs:
     rare: float = 0.6  # a sense that is rare for one of the two
     near: float = 0.8  # one is the more general word
     negated_opposite: float = 0.5  # not happy, unhappy
-    further: float = 0.7  # each further step of these costs so much of its price: rewordings may have several
+    further: float = 0.5  # each further step of these costs so much of its price: rewordings may have several
     swapped: float = 2.5  # a word in the place of another one that is no relative
     opposite: float = 3.0
     lost: float = 2.0

@@ -107,6 +107,12 @@ LIGHT = words(
 )
 """Words that say little by themselves."""
 
+CLASSES = words(
+    "country nation state city town village company firm group team club river island man woman newspaper paper month "
+    "year university school party"
+)
+"""Nouns that say what kind of thing a name is."""
+
 PARTICLES = words("up down off out away back over on in along through around about apart together aside")
 
 NUMBER_WORDS = {

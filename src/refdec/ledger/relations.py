@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from refdec.ledger.costs import COSTS
-from refdec.ledger.lexicon import Lemma, Meaning, meaning
+from refdec.ledger.lexicon import Lemma, Meaning, entry, meaning
 from refdec.ledger.reading import Phrase, Word
 
 
@@ -95,7 +95,15 @@ def _related(bases: tuple[Lemma, ...], others: tuple[Lemma, ...], kind: str, oth
 def _same_family(first: Meaning, second: Meaning) -> bool:
     if first.names & second.family or second.names & first.family:
         return True
+    if first.names & _american_family(second.names) or second.names & _american_family(first.names):
+        return True
     return not first.stems.isdisjoint(second.stems)
+
+
+def _american_family(names: frozenset[str]) -> frozenset[str]:
+    """The family of words in their American spelling: "analyse" is of the family of "analysis"."""
+    known = (entry(american) for name in names if (american := spelling(name)) != name)
+    return frozenset(relative for item in known if item for relative in item.family)
 
 
 _UNDOING = ("un", "in", "im", "ir", "il", "dis", "non", "mis")

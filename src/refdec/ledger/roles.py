@@ -42,7 +42,7 @@ def _thing(reading: Reading, at: int) -> int | None:
     for place in range(at + 1, min(at + 4, len(words))):
         if words[place].kind in ("mark", "preposition", "link"):
             break
-        if words[place].kind in ("content", "name"):
+        if words[place].kind == "name" or (words[place].kind == "content" and words[place].is_part("n")):
             return place
     return None
 

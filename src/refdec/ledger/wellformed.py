@@ -232,6 +232,8 @@ def _clause_agreement(words: Sequence[Word], clause: range) -> Iterator[Fault]:
             if head is not None and word.lower in _SINGULAR_FORMS and _is_sure_plural(words[head]):
                 yield head, at
             return
+        if word.kind == "person" and at > start:
+            return
         if word.kind == "preposition":
             ended = True
         elif not ended and word.kind == "content" and word.is_part("n"):

@@ -1,0 +1,124 @@
+"""Words without a counterpart that the grammar of the other text says: "each year" and "a year", "after" and "then".
+
+Each function looks at one word of one side (`in_source` tells which) of an alignment."""
+
+from __future__ import annotations
+
+from refdec.ledger import function_words as closed
+from refdec.ledger.alignment import Alignment
+
+
+def is_degree(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether an ending says what "more" or "most" says: "more quickly", "faster"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    place = mates.get(at + 1)
+    ending = {"more": "er", "most": "est"}.get(reading.words[at].lower)
+    return ending is not None and place is not None and other.words[place].lower.endswith(ending)
+
+
+def is_each(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "each" or "every" says what "a" or "per" says on the other side: "each year", "a year"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    place = mates.get(at + 1)
+    if reading.words[at].lower not in ("each", "every") or not place:
+        return False
+    return other.words[place - 1].lower in ("a", "an", "per")
+
+
+def is_support(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a verb only carries a noun that is a verb on the other side: "received invitations", "was invited"."""
+    reading = alignment.source if in_source else alignment.text
+    if closed.SUPPORTING.isdisjoint(base for base, _ in reading.words[at].bases):
+        return False
+    if reading.words[at].meaning.names & {"get", "become"} and at + 1 in (
+        alignment.used_source if in_source else alignment.used_text
+    ):
+        return True  # "got invited", "became weaker"
+    return any(
+        match.step.kind in ("family", "form") and at < (match.source if in_source else match.text)[0] < at + 5
+        for match in alignment.matches
+    )
+
+
+def is_any(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a word only goes with a negation: "nobody ever", "never by anyone"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    return reading.words[at].lower in ("ever", "anyone", "anybody", "anything", "any") and all(
+        any(word.kind == "negation" for word in side.words) for side in (reading, other)
+    )
+
+
+def is_class(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a noun only says what a name is, or stands for it: "the town of Barley", "the country would pay"."""
+    words = (alignment.source if in_source else alignment.text).words
+    if at == 0 or words[at - 1].lower != "the" or words[at].meaning.names.isdisjoint(closed.CLASSES):
+        return False
+    after = words[at + 1 : at + 3]
+    named = bool(after) and (after[0].kind == "name" or (after[0].lower == "of" and after[-1].kind == "name"))
+    alone = not after or after[0].kind in ("auxiliary", "modal", "mark")
+    return named or (alone and any(word.kind == "name" for word in words))
+
+
+def is_split(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "also" only joins what one sentence says on the other side."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    ends, other_ends = (sum(word.text in ".;!?" for word in side.words) for side in (reading, other))
+    return reading.words[at].lower in ("also", "too") and ends > other_ends
+
+
+def is_lasting(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a word only says that a number is a length: "lasted two hours", "was two hours long", "for two hours"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    if reading.words[at].meaning.names.isdisjoint(_LASTING):
+        return False
+    for near in range(max(0, at - 1), min(at + 3, len(reading.words))):
+        place = mates.get(near)
+        if place is not None and reading.words[near].kind == other.words[place].kind == "number":
+            around = other.words[max(0, place - 2) : place + 2]
+            return any(word.lower == "for" or not word.meaning.names.isdisjoint(_LASTING) for word in around)
+    return False
+
+
+_LASTING = frozenset({"last", "long", "length", "take", "go_on"})
+
+
+def is_order_in_time(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "after" says what "then" says on the other side: "A came. Then B left", "After A came, B left"."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates, used = (
+        (alignment.to_text, alignment.used_text) if in_source else (alignment.to_source, alignment.used_source)
+    )
+    word = reading.words[at].lower
+    if word == "after":
+        first = next((mates[place] for place in range(at + 1, min(at + 6, len(reading.words))) if place in mates), None)
+        return first is not None and any(
+            item.lower in _NEXT and place > first and place not in used for place, item in enumerate(other.words)
+        )
+    return word in _NEXT and any(item.lower == "after" and place not in used for place, item in enumerate(other.words))
+
+
+_NEXT = ("then", "afterwards", "afterward", "subsequently", "later", "next", "thereafter")
+
+
+def is_particle(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a particle goes with a verb that has a counterpart: "cut up", "slice"."""
+    reading, used = (alignment.source, alignment.used_source) if in_source else (alignment.text, alignment.used_text)
+    if reading.words[at].lower not in closed.PARTICLES - {"down"} or at == 0 or at - 1 not in used:
+        return False
+    return any(phrase.places[-1] == at and at - 1 in phrase.places for phrase in reading.phrases)
+
+
+SAID_OTHERWISE = (
+    is_each,
+    is_degree,
+    is_support,
+    is_particle,
+    is_any,
+    is_lasting,
+    is_order_in_time,
+    is_class,
+    is_split,
+)
