@@ -1,13 +1,13 @@
 """Fitting the confidence of paraphrases to a judge, and how well it then tells good results from bad ones.
 
     python -m benchmarks.faithfulness.candidates outputs/bed.jsonl
-    python -m benchmarks.confidence outputs/bed.jsonl --apart --to src/refdec/pretrained/confidence.json
+    python -m benchmarks.confidence outputs/bed.jsonl outputs/read.jsonl --verdicts verdicts.jsonl --apart
     python -m benchmarks.confidence dev-*.jsonl.gz --judge similarity --to other.json
 
-Files of outputs in, coefficients out: ridge logistic regression by Newton's method. The judge `made` knows the pairs of
-benchmarks/faithfulness, which were made good or broken; the others judge any outputs. Quality is assessed by
-cross-validation over sources: all candidates of a source, with whatever settings, are judged by coefficients that were
-fitted without them.
+Files of outputs in, coefficients out: ridge logistic regression by Newton's method. The judge `told` knows the pairs of
+benchmarks/faithfulness, which were made good or broken, and results that people read; the others judge any outputs.
+Quality is assessed by cross-validation over sources: all candidates of a source, with whatever settings, are judged by
+coefficients that were fitted without them.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,7 @@ from refdec.metrics.similarity import check_similarity
 from refdec.tasks.confidence import CALIBRATIONS, FEATURES
 
 FOLDS = 10
+MADE = 100  # what all good pairs of the test bed count together, and all broken ones; a result that was read counts 1
 RIDGE = 1.0  # on standardized features: it matters only for very small data
 STEPS = 50
 CONVERGED = 1e-10
@@ -56,14 +58,21 @@ def consistency(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
     return np.where(same, meaning_kept(tuple(sources), tuple(texts)), 0.0)
 
 
-def as_made(sources: Sequence[str], texts: Sequence[str]) -> Numbers:
-    """1 for a rewording that was written to say the same, 0 for one that was broken."""
+def as_told(sources: Sequence[str], texts: Sequence[str], read: Mapping[tuple[str, str], bool]) -> Numbers:
+    """1 for a good text, 0 for another: as readers found it, or as it was made for the test bed."""
     made = texts_by_source()
-    return np.array([float(made[source][text]) for source, text in zip(sources, texts, strict=True)])
+    pairs = zip(sources, texts, strict=True)
+    return np.array([float(read[pair] if pair in read else made[pair[0]][pair[1]]) for pair in pairs])
+
+
+def read_verdicts(path: Path | None) -> dict[tuple[str, str], bool]:
+    """What readers said: lines with `source`, `text` and the verdict same, nearly, broken or different."""
+    lines = [] if path is None else [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {(line["source"], line["text"]): line["verdict"] in ("same", "nearly") for line in lines}
 
 
 JUDGES = {
-    "made": Judge("pairs of benchmarks/faithfulness as they were made", as_made, 0.5),
+    "told": Judge("readers, and pairs that were made good or broken", partial(as_told, read={}), 0.5),
     "similarity": SIMILARITY,
     "consistency": Judge("consistency of the stand-in with the source", consistency, QUORA.similarity),
 }
@@ -83,17 +92,13 @@ class Fitted:
         return _logistic(self.intercept + seen @ self.coefficients)
 
 
-def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None, even: bool = False) -> Fitted:
-    """The coefficients that make the judge's verdicts most likely, from the chosen candidates, by default all.
-
-    The candidate at place k counts 1/k: what ranks high is what people see, and it must be right about that. With
-    `even`, all good candidates together count as much as all bad ones, however many there are of each.
-    """
+def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None) -> Fitted:
+    """The coefficients that make the judge's verdicts most likely, from the chosen candidates, by default all."""
     chosen = np.ones(len(candidates.kept), dtype=bool) if chosen is None else chosen
     given, kept, weights = (
         candidates.features[chosen],
         candidates.kept[chosen].astype(np.float64),
-        1 / candidates.place[chosen],
+        candidates.weight[chosen],
     )
     if kept.min() == kept.max():
         how_many = "all" if kept.max() else "none"
@@ -101,8 +106,6 @@ def fit(candidates: JudgedCandidates, chosen: NDArray[np.bool_] | None = None, e
             f"The judge finds the meaning kept in {how_many} of {len(kept)} candidates, so there is nothing to tell "
             "apart. Give more outputs, or another threshold."
         )
-    if even:
-        weights /= np.where(kept > 0, weights @ kept, weights @ (1 - kept)) / len(kept)
     mean, spread = given.mean(0), given.std(0)
     spread = np.where(spread > FLAT, spread, np.inf)  # a feature that never changes gets no coefficient
     design = np.column_stack([np.ones(len(given)), (given - mean) / spread])
@@ -117,14 +120,14 @@ def folds(candidates: JudgedCandidates, rows: Sequence[OutputRow]) -> NDArray[np
     return np.asarray(by_row[candidates.row])
 
 
-def cross_validated(candidates: JudgedCandidates, fold: NDArray[np.int64], even: bool = False) -> Numbers:
+def cross_validated(candidates: JudgedCandidates, fold: NDArray[np.int64]) -> Numbers:
     """The confidence of each candidate, by coefficients fitted to the sources of other folds."""
     confidences = np.empty(len(candidates.kept))
     for number in np.unique(fold):
         here = fold == number
         if here.all():
             raise InputError("Cross-validation needs more sources. Give larger files of outputs.")
-        confidences[here] = fit(candidates, ~here, even).confidences(candidates.features[here])
+        confidences[here] = fit(candidates, ~here).confidences(candidates.features[here])
     return confidences
 
 
@@ -134,15 +137,15 @@ def calibrate(
     """The pair that made the files of outputs, its calibration as it is stored, and how good that is.
 
     Assessed are the best-ranked results, since those are what users see: of all files, and of each by its name. With
-    `apart`, candidates are no ranking: each counts, and all good ones together count as much as all bad ones.
+    `apart`, candidates are no ranking: each is assessed, and pairs of the test bed count as MADE says.
     """
     pair = _pair(files)
     rows = [row for file in files.values() for row in file]
     candidates = gather(rows, judge, most)
     if apart:
-        candidates = replace(candidates, place=np.ones(len(candidates.kept)))
-    fitted = fit(candidates, even=apart)
-    confidences = cross_validated(candidates, folds(candidates, rows), even=apart)
+        candidates = _apart(candidates, np.array([row["source"] in texts_by_source() for row in rows]))
+    fitted = fit(candidates)
+    confidences = cross_validated(candidates, folds(candidates, rows))
     best = candidates.place == 1
     file = np.repeat(np.arange(len(files)), [len(rows) for rows in files.values()])[candidates.row]
     chosen = {"all": best} | {name: best & (file == number) for number, name in enumerate(files)}
@@ -169,6 +172,15 @@ def calibrate(
         "cross_validated": summary(assessments["all"]),
     }
     return pair, content, assessments
+
+
+def _apart(candidates: JudgedCandidates, made: NDArray[np.bool_]) -> JudgedCandidates:
+    """Candidates that are no ranking; those whose rows are of the test bed count little each, good and bad alike."""
+    of_bed = made[candidates.row]
+    weight = np.ones(len(candidates.kept))
+    for kind in (candidates.kept, ~candidates.kept):
+        weight[of_bed & kind] = MADE / max(1, int((of_bed & kind).sum()))
+    return replace(candidates, place=np.ones(len(candidates.kept)), weight=weight)
 
 
 def summary(assessment: Assessment) -> dict[str, Any]:
@@ -225,16 +237,27 @@ def _logistic(values: Numbers) -> Numbers:
 )
 @click.option("--threshold", type=float, help="what is enough for the judge [default: the judge's own]")
 @click.option("--most", type=click.IntRange(1), help="judge only so many best-ranked candidates of each source")
-@click.option("--apart", is_flag=True, help="candidates are no ranking; good and bad ones count alike")
-def main(files: tuple[Path, ...], to: Path, name: str, threshold: float | None, most: int | None, apart: bool) -> None:
+@click.option("--apart", is_flag=True, help="candidates are no ranking: each counts by itself")
+@click.option("--verdicts", type=click.Path(path_type=Path), help="what readers said of results, for the judge told")
+def main(
+    files: tuple[Path, ...],
+    to: Path,
+    name: str,
+    threshold: float | None,
+    most: int | None,
+    apart: bool,
+    verdicts: Path | None,
+) -> None:
     """Fit the confidence to files of outputs, write it, and say how good it is."""
     try:
         check_writable(to)
-        if name != "made":
+        if name != "told":
             check_similarity()
         outputs = {path.name.partition(".")[0]: list(read_outputs(path).values()) for path in files}
         if len(outputs) < len(files):
             raise InputError("Two files of outputs have the same name. Rename one.")
+        if verdicts is not None:
+            JUDGES["told"] = replace(JUDGES["told"], measure=partial(as_told, read=read_verdicts(verdicts)))
         judge = JUDGES[name] if threshold is None else replace(JUDGES[name], threshold=threshold)
         pair, content, assessments = calibrate(outputs, judge, most, apart)
         store(to, pair, content)

@@ -5,7 +5,7 @@ Each check looks at two aligned readings and yields the changes that it finds.
 
 from __future__ import annotations
 
-from refdec.ledger.forms import plurals, tenses
+from refdec.ledger.forms import plurals, tenses, voices
 from refdec.ledger.links import moved_modifiers
 from refdec.ledger.logic import conditions, modals, negation, persons, question
 from refdec.ledger.roles import numbers, roles
@@ -19,6 +19,7 @@ CHECKS = (
     question,
     conditions,
     tenses,
+    voices,
     plurals,
     small_words,
     numbers,

@@ -38,6 +38,7 @@ class Costs:
     person: float = 3.0
     pronoun: float = 0.3  # for a noun or a name, and back
     tense: float = 1.5
+    voice: float = 1.5  # was visited, visited
     perfect: float = 0.2  # announced, has announced
     plural: float = 1.1
     plural_generic: float = 0.4  # in questions

@@ -176,7 +176,7 @@ def _inverted(words: Sequence[Word], at: int, forms: frozenset[str]) -> list[int
     """The auxiliary of a question, which stands before the subject: "Did Anna see it?"."""
     for place in range(at - 1, max(-1, at - 7), -1):
         word = words[place]
-        if word.kind == "mark" or word.lower == "to":
+        if word.kind in ("mark", "link") or word.lower == "to":
             return []
         if word.kind in ("auxiliary", "modal"):
             opening = place == 0 or words[place - 1].lower in closed.QUESTION_WORDS or words[place].opens

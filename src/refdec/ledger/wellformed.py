@@ -299,7 +299,7 @@ def _after_inversion(words: Sequence[Word], at: int, end: int) -> Iterator[Fault
         if opening.lower in closed.DO and place > at + 1 and words[place - 1].kind == "person" and forms == {"s"}:
             yield at, place
             return
-        if word.kind == "content" and word.is_part("n"):
+        if word.kind == "content" and word.is_part("n") and word.text.islower():
             head = place
         elif word.kind not in ("determiner", "name", "number", "content"):
             break

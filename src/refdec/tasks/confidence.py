@@ -19,7 +19,7 @@ from refdec.errors import SettingsError
 from refdec.ledger.comparison import compare
 from refdec.ledger.costs import FAITHFUL
 from refdec.ledger.language import is_english
-from refdec.ledger.order import parted
+from refdec.metrics.novelty import novelty
 from refdec.results import Flow, Paraphrase
 from refdec.text.words import bare_words
 
@@ -28,15 +28,17 @@ CALIBRATIONS = Path(__file__).resolve().parent.parent / "pretrained" / "confiden
 GOOD = 0.5
 """A result below this has more likely lost the meaning than kept it."""
 
-FEATURES = ("small", "large", "parted", "worst", "whole", "broken")
+FLUENT = 0.5
+"""Nats per word beyond which a text that is more probable than its source is not better: it may have lost something."""
+
+FEATURES = ("small", "large", "whole", "broken", "novelty")
 """What speaks for and against a candidate. All of it is known with any settings.
 
 small   what the ledger charges, up to the limit of what it calls faithful
-large   logarithm of one plus what it charges beyond that
-parted  logarithm of one plus the neighbours among the source's words that are not neighbours any more
-worst   how much less probable the worst five tokens are than those of the source, in nats per token
+large   where it charges more than that, one plus the logarithm of what it charges
 whole   how much more probable the whole text is than the source, in nats per word of the source
 broken  log-odds that its grammar is broken, less those of the source
+novelty share of the source's word pairs that it does not have: where much is new, more can be wrong
 """
 
 
@@ -66,7 +68,7 @@ class Calibration:
 PLAIN = Calibration(
     4.5,
     (-3.3, -2.0, -0.5, 1.3, 0.4, -0.7),
-    ((0.0, 1.0), (0.0, 4.0), (0.0, 3.0), (-4.0, 0.0), (-3.0, 3.0), (-6.0, 12.0)),
+    ((0.0, 1.0), (0.0, 4.0), (-3.0, 0.5), (-6.0, 12.0), (0.0, 1.0)),
 )
 """Ranks the candidates of pairs that were not calibrated, about as the embedded pair's are. It is no confidence."""
 
@@ -116,6 +118,5 @@ def features_of(source: str, item: Paraphrase) -> tuple[float, ...]:
 def features(source: str, text: str, cost: float, flow: Flow) -> tuple[float, ...]:
     """The features of a text, by what the ledger charges for it and how it reads."""
     words = bare_words(source) or source.split()  # emoji have no words
-    small, large = min(cost, FAITHFUL), math.log1p(max(0.0, cost - FAITHFUL))
-    moved = math.log1p(parted(source, text))
-    return small, large, moved, min(flow.worst, 0.0), flow.whole / len(words), flow.broken
+    small, large = (cost, 0.0) if cost <= FAITHFUL else (FAITHFUL, 1 + math.log(cost))
+    return small, large, min(flow.whole / len(words), FLUENT), flow.broken, novelty(text, source) / 100

@@ -45,14 +45,11 @@ NEW = 10.0
 ASKED = 20.0
 """Novelty up to which more of it brings a candidate forward: the most novel ones are rarely the best."""
 
-SURE = 3.0
-"""Log-odds from which a candidate is as good as certain: 95 %."""
-
-PER_NOVELTY = 0.03
+PER_NOVELTY = 0.04
 """What a point of Novelty is worth in log-odds."""
 
-NEW_ENOUGH = 40.0
-"""Novelty beyond which more is worth nothing."""
+NEW_ENOUGH = 12.0
+"""Novelty beyond which more is worth nothing by itself: truth comes first."""
 
 VARIANTS = 4
 """Rewordings of each sentence that texts of several sentences are made of."""
@@ -179,5 +176,5 @@ def faithful_first(pair: Pair, source: str, ranked: Sequence[Paraphrase]) -> lis
 
 
 def worth(good: float, novel: float) -> float:
-    """What a candidate is worth: the log-odds that it is good, up to where it is sure, and a little for new words."""
-    return min(good, SURE) + PER_NOVELTY * min(novel, NEW_ENOUGH)
+    """What a candidate is worth: the log-odds that it is good, and a little for the first new words."""
+    return good + PER_NOVELTY * min(novel, NEW_ENOUGH)

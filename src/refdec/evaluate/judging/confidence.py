@@ -48,6 +48,7 @@ class JudgedCandidates:
     features: Numbers  # (candidates, features)
     kept: NDArray[np.bool_]  # whether the judge finds the meaning in them
     place: Numbers  # in the ranking of their source, from 1
+    weight: Numbers  # how much each counts when a confidence is fitted
     row: NDArray[np.int64]  # which row of outputs they are from
 
 
@@ -102,6 +103,7 @@ def gather(rows: Sequence[dict[str, Any]], judge: Judge, most: int | None = None
         features=np.array(values, dtype=np.float64),
         kept=judge.verdicts([rows[number]["source"] for number in origins], texts),
         place=np.array(places, dtype=np.float64),
+        weight=1 / np.array(places),  # what ranks high is what people see, and it must be right about that
         row=np.array(origins),
     )
 
