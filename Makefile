@@ -13,8 +13,8 @@ export HF_HUB_OFFLINE := 1
 
 demo: $(READY)
 	$(BIN)/refdec paraphrase --top 3 \
+		"The council did not approve the plan because it would cost more than \$$2 million." \
 		"Is it hard to learn a new language?" \
-		"How do I learn to play the guitar?" \
 		"How can I become a better writer?"
 	$(BIN)/refdec infill --top 2 --seed 1 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."

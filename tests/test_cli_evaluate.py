@@ -197,7 +197,8 @@ def test_missing_packages_are_named_before_anything_is_generated(
 def test_on_a_cpu_the_paper_preset_runs_only_when_asked_for(run: Run, data: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     metrics = [part for part in LIGHT if part != "-q"]
-    code, shown, err = run("evaluate", "quora", "--data", str(data), "-o", str(out), *metrics, "--device", "cpu")
+    own = ["--forward", "a-pair-without-examples"]
+    code, shown, err = run("evaluate", "quora", "--data", str(data), "-o", str(out), *metrics, "--device", "cpu", *own)
     assert code == 0, err
     assert "rd-fast Top" in shown
     assert sorted(path.name for path in (out / "outputs" / "quora-test").iterdir()) == ["rd-fast.jsonl"]

@@ -50,7 +50,7 @@ def test_every_way_to_give_a_span_is_the_same(
 
 
 def test_the_command_and_python_give_the_same(run_embedded: Run, int8_reflector: Reflector) -> None:
-    code, out, err = run_embedded("rewrite", "--json", "--top", "100", MARKED)
+    code, out, err = run_embedded("rewrite", "--json", "--preset", "fast", "--top", "100", MARKED)
     assert (code, err) == (0, "")
     line = json.loads(out)
     line.pop("note", None)
@@ -71,7 +71,7 @@ def test_lines_show_candidates_and_the_best_in_its_place(run_embedded: Run) -> N
 def test_apply_prints_the_document_and_nothing_else(run_embedded: Run, int8_reflector: Reflector) -> None:
     result = int8_reflector.rewrite(SPAN, "fast", left=BEFORE, right=AFTER, samples=8)
     assert result.best is not None
-    code, out, err = run_embedded("rewrite", "--apply", "--samples", "8", MARKED)
+    code, out, err = run_embedded("rewrite", "--apply", "--preset", "fast", "--samples", "8", MARKED)
     assert (code, out) == (0, f"{BEFORE}{result.best}{AFTER}")
     note = choose(result, Wanted(top=1))[1]
     assert err == (f"refdec: {note}\n" if note else "")

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks import confidence as fitting
-from benchmarks.confidence import JUDGES, calibrate, consistency, cross_validated, fit, folds
+from benchmarks.confidence import JUDGES, as_told, calibrate, consistency, cross_validated, fit, folds, read_verdicts
+from benchmarks.faithfulness.candidates import texts_by_source
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
@@ -283,6 +284,20 @@ def test_the_command_writes_what_the_program_reads(tmp_path: Path, monkeypatch: 
     assert written["made-up:1234"]["fitted_on"][0] == {"signature": SIGNATURE, "sources": 60, "candidates": 240}
     CliRunner().invoke(fitting.main, [str(file), "--to", str(home)])
     assert home.read_text() == first
+
+
+def test_what_readers_said_goes_before_how_a_pair_was_made(tmp_path: Path) -> None:
+    (source, texts), *_ = texts_by_source().items()
+    good, other = (next(text for text in texts if texts[text] == kept) for kept in (True, False))
+    lines = [
+        {"source": source, "text": good, "verdict": "broken"},
+        {"source": "Mine.", "text": "My.", "verdict": "nearly"},
+    ]
+    file = tmp_path / "verdicts.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    read = read_verdicts(file)
+    assert as_told([source, source, "Mine."], [good, other, "My."], read).tolist() == [0.0, 0.0, 1.0]
+    assert as_told([source], [good], read_verdicts(None)).tolist() == [1.0]
 
 
 def test_outputs_that_cannot_be_calibrated_are_refused() -> None:

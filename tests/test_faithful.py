@@ -47,7 +47,7 @@ def test_candidates_carry_what_changed_and_how_they_read(reflector: Reflector) -
         assert item.cost is not None
         assert item.flow is not None
         line = item.to_dict()
-        assert set(line["flow"]) == {"whole", "worst"}
+        assert set(line["flow"]) == {"whole", "worst", "broken"}
         assert line["changes"] == list(item.changes)
     assert "examples:" in result.signature
 

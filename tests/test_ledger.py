@@ -262,3 +262,11 @@ def test_caches_are_bounded() -> None:
     assert not [
         name for name, cache in caches.items() if cache.cache_info().maxsize is None and name not in without_arguments
     ]
+
+
+def test_a_passive_that_becomes_active_with_the_same_subject_says_something_else() -> None:
+    source = "The site has been visited 65 million times since May."
+    assert not compare(source, "The site has visited 65 million times since May.").faithful
+    assert compare(
+        "The guide showed the guests the old bridge.", "The guests were shown the old bridge by the guide."
+    ).faithful

@@ -24,7 +24,7 @@ TEXTS = ["How do I learn to cook?", "The train was late again.", "I love it."]
 
 @pytest.fixture(scope="module")
 def result(int8_reflector: Reflector) -> ParaphraseResult:
-    return int8_reflector.paraphrase(TEXTS[0], contexts=12, context_tokens=24, samples=8)
+    return int8_reflector.paraphrase(TEXTS[0], "fast", contexts=12, context_tokens=24, samples=8)
 
 
 def test_candidates_come_best_first_with_score_novelty_and_side(result: ParaphraseResult) -> None:
@@ -54,11 +54,11 @@ def test_the_score_is_the_mean_fit_of_both_sides_with_the_prior(
 
 def test_contexts_that_repeat_the_source_are_dropped(int8_reflector: Reflector) -> None:
     """A source that the models like to repeat, and a nucleus that lets them."""
-    found = int8_reflector.paraphrase("Why?", "paper", **(TINY | {"contexts": 24, "context_tokens": 30}))
+    found = int8_reflector.paraphrase("No!", "paper", **(TINY | {"contexts": 24, "context_tokens": 30}))
     assert not any(found.source in context.text for context in found.contexts)
     side = Side(int8_reflector.pair, "right")
-    framed = FRAMES["quoted"].encode(int8_reflector.pair.tokens, "Why?")
-    draws = uniforms(0, "Why?", "contexts right", 24, 30)
+    framed = FRAMES["quoted"].encode(int8_reflector.pair.tokens, "No!")
+    draws = uniforms(0, "No!", "contexts right", 24, 30)
     everything = run(int8_reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda contexts: contexts))
     assert any(found.source in int8_reflector.pair.tokens.decode(ids) for ids in everything)
     assert run(int8_reflector.pair, sample_contexts(side, framed.all, draws, 0.7, lambda _: [])) == everything
@@ -164,13 +164,13 @@ def test_unusual_text_still_works(untrained: Reflector, text: str) -> None:
 
 def test_a_text_longer_than_the_window_is_told_how_long_it_may_be(int8_reflector: Reflector) -> None:
     with pytest.raises(InputError, match=r"has \d+ tokens; with contexts of 50 it may have 45\d"):
-        int8_reflector.paraphrase("word " * 480)
+        int8_reflector.paraphrase("word " * 480, "fast")
     with pytest.raises(InputError, match="sentence by sentence"):
-        int8_reflector.paraphrase("word " * 1_000_000)
+        int8_reflector.paraphrase("word " * 1_000_000, "fast")
     with pytest.raises(InputError, match="Lower context_tokens"):
-        int8_reflector.paraphrase("A short text.", context_tokens=600)
+        int8_reflector.paraphrase("A short text.", "fast", context_tokens=600)
     with pytest.raises(InputError, match=r"GiB of memory. Use at most \d+ contexts"):
-        int8_reflector.paraphrase("word " * 300, contexts=5000)
+        int8_reflector.paraphrase("word " * 300, "fast", contexts=5000)
 
 
 def test_a_long_text_within_the_window_works(small_reflector: Reflector) -> None:

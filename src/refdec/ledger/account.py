@@ -128,7 +128,7 @@ class Account:
         slots = self._placed(state)[0]
         said = {self._words[at].lower for slot, at in zip(slots, self._places, strict=True) if slot}
         return sum(
-            COSTS.pronoun if self._words[at].lower in said else price
+            COSTS.again if self._words[at].lower in said else price
             for slot, at, price in zip(slots, self._places, self._lost, strict=True)
             if slot == FREE
         )
@@ -265,7 +265,7 @@ class Account:
                         slots[place] = holder
                     return option.cost + other.cost - held.cost
         again = bool(unit.options) and unit.options[0].cost <= COSTS.form
-        return min(unit.new, COSTS.pronoun) if again and unit.new < COSTS.number else unit.new
+        return min(unit.new, COSTS.again) if again and unit.new < COSTS.number else unit.new
 
     def _person_price(self, person: str) -> float:
         if person in self._persons:
@@ -310,7 +310,7 @@ def _is_same(words: Sequence[Word], at: int, other: int) -> bool:
     return words[at].lower == words[other].lower
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=4096)
 def _read_tail(tail: tuple[str, ...]) -> tuple[Reading, tuple[int, ...]]:
     """The tail as words, and for each word the chunk in which it begins."""
     reading = read(" ".join(tail))

@@ -170,7 +170,7 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
         if place in used
     )
     if again:
-        return COSTS.pronoun
+        return COSTS.again
     if word.kind == "name":
         run = next((run for run in name_runs(reading, ("of", "the")) if at in run), [])
         if any(place in used for place in run) and len(run) > 1:

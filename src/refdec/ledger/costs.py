@@ -28,7 +28,8 @@ class Costs:
     light: float = 0.5  # lost or new: a word that says little, such as "thing", "really", "make"
     strict: float = 2.0  # lost or new: a word that stands only for itself, such as "before"
     name: float = 4.0  # lost or new
-    name_part: float = 0.2  # John Smith, Smith
+    name_part: float = 0.8  # John Smith, Smith
+    again: float = 0.8  # lost or new: a word that the same text has in another place too
     number: float = 6.0
     one: float = 0.9  # lost or new: "one" is often no number
     negation: float = 6.0

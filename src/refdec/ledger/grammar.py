@@ -28,7 +28,7 @@ class Verb(NamedTuple):
     ongoing: bool = False  # "is filming"
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def verb_forms(lower: str) -> frozenset[str]:
     """Which forms of a verb a word may be: base, s, past, participle, ing."""
     forms = set()

@@ -70,7 +70,7 @@ def _line(key: str) -> list[str] | None:
     return None
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def entry(word: str) -> Entry | None:
     """What is known of a lower-case word or phrase."""
     fields = _line(word)
@@ -87,7 +87,7 @@ def entry(word: str) -> Entry | None:
     return Entry(common, rare, relatives, lemmas, int(longest or 0))
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def group(name: str) -> Group:
     fields = _line("#" + name)
     if fields is None:
@@ -117,7 +117,7 @@ _ENDINGS = {
 _DOUBLED = ("ed", "ing", "er", "est")
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def lemmas(word: str) -> tuple[Lemma, ...]:
     """The base forms that a lower-case word may have; none if the word is unknown."""
     here = entry(word)
@@ -195,6 +195,6 @@ class Meaning:
         self.against = frozenset(other for name in both for other in group(name).against)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def meaning(bases: tuple[Lemma, ...]) -> Meaning:
     return Meaning(bases)

@@ -234,7 +234,7 @@ _CAPITAL_NAMES = frozenset({"who", "us", "it", "may"})
 """Small words that are names when they are written in capitals."""
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def _known(lower: str, kind: str) -> tuple[Lemma, ...]:
     """Base forms; an unknown word that means something has its stem, too."""
     return lemmas(lower) or ((lower, "?"), *(((stem(lower), "?"),) if kind == "content" else ()))

@@ -38,7 +38,7 @@ _BRITISH = (
 )
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def spelling(lower: str) -> str:
     """One spelling for British and American forms; not a word to show."""
     for pattern, american in _BRITISH:
@@ -63,7 +63,7 @@ def phrase_step(word: Word | Phrase, other: Word | Phrase) -> Step | None:
     return related if related and related.kind == "synonym" else None
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=4096)
 def _related(bases: tuple[Lemma, ...], others: tuple[Lemma, ...], kind: str, other_kind: str) -> Step | None:
     first, second = meaning(bases), meaning(others)
     kinds = {kind, other_kind}
