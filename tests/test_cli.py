@@ -218,9 +218,9 @@ def test_python_the_command_and_a_fingerprint_give_the_same(
     assert code == 0
     assert without_note(out) == expected
     assert run_embedded("fingerprint", "--preset", "fast", "--seed", "3", "-o", file, text)[0] == 0
-    for arguments in ([], [text], ["--seed", "3", text]):
-        chosen = ["--preset", "fast", "--seed", "3"] if not arguments else ["--preset", "fast"]
-        code, out, _ = run_embedded("paraphrase", "--json", "--top", "100", "--fingerprint", file, *arguments)
+    chosen = ["--json", "--preset", "fast", "--seed", "3", "--top", "100", "--fingerprint", file]
+    for arguments in ([], [text]):
+        code, out, _ = run_embedded("paraphrase", *chosen, *arguments)
         assert code == 0
         assert without_note(out) == expected
 
