@@ -1,4 +1,4 @@
-"""Words, their groups of synonyms, their families and their base forms, from WordNet 3.0 and from `synonyms.txt`.
+"""Words, their groups of synonyms, families and base forms, from WordNet 3.0, `synonyms.txt`, `interchangeable.txt`.
 
 `lexicon.txt` is sorted and searched in place, so nothing is loaded but its bytes. A line is one of
 
@@ -148,11 +148,14 @@ OWNER = "one's"
 
 @cache
 def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, ...]]]]:
-    """`synonyms.txt`: the groups of each word or phrase, and the phrases by their first word, the longest first."""
+    """The groups of each word or phrase in both lists, and the phrases by their first word, the longest first."""
     groups: dict[str, set[int]] = defaultdict(set)
     phrases: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    text = files("refdec.ledger").joinpath("synonyms.txt").read_text(encoding="utf-8")
-    for number, line in enumerate(text.splitlines()):
+    room = files("refdec.ledger")
+    lines = room.joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines()
+    listed = room.joinpath("interchangeable.txt").read_text(encoding="utf-8").replace(">", "=").splitlines()
+    lines += [line.partition(":")[2] for line in listed]
+    for number, line in enumerate(lines):
         for item in line.partition("#")[0].split("="):
             words = tuple(item.split())
             if len(words) > 1:
