@@ -165,9 +165,8 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
     if word.kind == "number":
         return COSTS.one if word.lower == "one" else COSTS.number
     again = any(
-        other.lower == word.lower or bool(word.bases and word.bases == other.bases)
-        for place, other in enumerate(reading.words)
-        if place in used
+        reading.words[place].lower == word.lower or bool(word.bases and word.bases == reading.words[place].bases)
+        for place in used
     )
     if again:
         return COSTS.again
@@ -176,8 +175,9 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
         if any(place in used for place in run) and len(run) > 1:
             return name_part
         return COSTS.light if is_title(word) else COSTS.name
-    near = reading.words[max(0, at - 1) : at + 3]
-    if word.kind == "light" or (is_title(word) and any(other.kind == "name" for other in near)):
+    if word.kind == "light":
+        return COSTS.light
+    if is_title(word) and any(other.kind == "name" for other in reading.words[max(0, at - 1) : at + 3]):
         return COSTS.light
     return COSTS.strict if word.kind == "strict" else content
 

@@ -70,7 +70,7 @@ def _line(key: str) -> list[str] | None:
     return None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def entry(word: str) -> Entry | None:
     """What is known of a lower-case word or phrase."""
     fields = _line(word)
@@ -87,7 +87,7 @@ def entry(word: str) -> Entry | None:
     return Entry(common, rare, relatives, lemmas, int(longest or 0))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def group(name: str) -> Group:
     fields = _line("#" + name)
     if fields is None:
@@ -117,7 +117,7 @@ _ENDINGS = {
 _DOUBLED = ("ed", "ing", "er", "est")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def lemmas(word: str) -> tuple[Lemma, ...]:
     """The base forms that a lower-case word may have; none if the word is unknown."""
     here = entry(word)
@@ -164,7 +164,7 @@ def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, .
                 groups[name].add(number)
     return (
         {word: frozenset(numbers) for word, numbers in groups.items()},
-        {first: sorted(items, key=len, reverse=True) for first, items in phrases.items()},
+        {first: sorted(items, key=lambda item: (-len(item), item)) for first, items in phrases.items()},
     )
 
 
@@ -198,6 +198,6 @@ class Meaning:
         self.against = frozenset(other for name in both for other in group(name).against)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def meaning(bases: tuple[Lemma, ...]) -> Meaning:
     return Meaning(bases)
