@@ -200,7 +200,7 @@ def test_the_same_numbers_give_the_same_particles() -> None:
 def test_a_nucleus_is_that_of_the_plain_version(top_p: float) -> None:
     logits = torch.randn(4, 300, generator=torch.Generator().manual_seed(0))
     allowed = torch.arange(300) % 7 > 0
-    tokens, mass = Nuclei(logits, allowed[None], torch.full((4, 1), top_p, dtype=torch.float64)).get()
+    tokens, mass = Nuclei(logits.clone(), allowed[None], torch.full((4, 1), top_p, dtype=torch.float64)).get()
     for row, own_tokens, own_mass in zip(logits, tokens.tolist(), mass, strict=True):
         logprobs = row.masked_fill(~allowed, -torch.inf).log_softmax(-1)
         plain = [token for token in reference.nucleus(logprobs.tolist(), top_p) if allowed[token]]

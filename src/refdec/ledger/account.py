@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import COUNTED
-from refdec.ledger.comparison import lost_price, new_price
+from refdec.ledger.comparison import lost_price, new_word_price, stands_by_name
 from refdec.ledger.costs import COSTS
 from refdec.ledger.forms import tense_cost
-from refdec.ledger.grammar import Verb, verbs
+from refdec.ledger.grammar import Verb, verbs, verbs_by_neighbours
 from refdec.ledger.logic import modal_cost
-from refdec.ledger.reading import Phrase, Reading, Word, read, read_part
+from refdec.ledger.reading import Phrase, Word, read, read_part
 from refdec.ledger.relations import phrase_step, step
 
 OPEN = 3
@@ -31,6 +31,7 @@ REMEMBERED = 1 << 16
 """Answers that an account keeps."""
 
 FREE = ""
+_NO_VERB = Verb(frozenset(), False, 0)
 _SLOTS = COUNTED | {"negation", "modal"}
 
 
@@ -136,6 +137,7 @@ class Account:
         self.missing = lru_cache(REMEMBERED)(self._missing)
         self._placed = lru_cache(REMEMBERED)(self._place)
         self._steps = lru_cache(REMEMBERED)(self._find_steps)
+        self._unit = lru_cache(REMEMBERED)(self._find_unit)
         self._word_options = lru_cache(REMEMBERED)(self._find_word_options)
         self._phrase_options = lru_cache(REMEMBERED)(self._find_phrase_options)
         self._named_options: dict[str, tuple[Option, ...]] = {}
@@ -202,7 +204,7 @@ class Account:
     def _find_steps(self, tail: tuple[str, ...], settled: int) -> tuple[Step, ...]:
         """The open places of a tail from the old end on."""
         reading = read_part(tail)
-        found = verbs(reading, whole=False)
+        found = verbs_by_neighbours(reading.words)
         words, last = reading.words, len(tail) - 1
         starts: dict[int, list[Choice]] = {}
         for phrase in sorted(reading.phrases, key=lambda item: -len(item.places)):
@@ -220,7 +222,9 @@ class Account:
             word = words[at]
             chunk = last - word.start if self._backward else word.start
             if chunk >= settled and word.kind != "mark":
-                steps.append(Step(at, tuple(starts.get(at, ())), self._unit(reading, at, chunk, found.get(at))))
+                verb = found.get(at, _NO_VERB)
+                unit = self._unit(word, chunk, verb.tenses, verb.ongoing, stands_by_name(words, at))
+                steps.append(Step(at, tuple(starts.get(at, ())), unit))
         return tuple(steps)
 
     def _own_options(self, word: Word) -> tuple[Option, ...]:
@@ -229,9 +233,10 @@ class Account:
             return ()
         return tuple(option for option in self._word_options(word) if option.cost <= COSTS.form)
 
-    def _unit(self, reading: Reading, at: int, chunk: int, verb: Verb | None) -> Unit:
-        word = reading.words[at]
+    def _find_unit(self, word: Word, chunk: int, tenses: frozenset[str], ongoing: bool, by_name: bool) -> Unit:
+        """A word alone; of a verb its tenses are known."""
         person = closed.PERSONS[word.lower] if word.kind == "person" else ""
+        verb = Verb(tenses, False, 0, ongoing) if tenses else None
         if word.kind not in _SLOTS:
             options = self._own_slots.get(word.lower, ())
             new = COSTS.tense if verb and self._is_other_tense(verb) else 0.0
@@ -242,7 +247,7 @@ class Account:
             elif word.kind == "modal":
                 new = COSTS.modal_near if self._question else COSTS.modal
             else:
-                new = 0.0 if word.lower in self._small else new_price(reading, at, set())
+                new = 0.0 if word.lower in self._small else new_word_price(word, by_name)
             if verb:
                 options = tuple(
                     Option(option.cost + self._tense(option.slots, verb), option.slots) for option in options

@@ -5,7 +5,7 @@ Plain rules and a lexicon, no model. It knows English; of other languages it com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -163,21 +163,36 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
     """What it costs that a word has no counterpart."""
     word = reading.words[at]
     if word.kind == "number":
-        return COSTS.one if word.lower == "one" else COSTS.number
+        return _price_alone(word, False, content)
     again = any(
         reading.words[place].lower == word.lower or bool(word.bases and word.bases == reading.words[place].bases)
         for place in used
     )
     if again:
         return COSTS.again
-    if word.kind == "name":
+    if word.kind == "name" and used:
         run = next((run for run in name_runs(reading, ("of", "the")) if at in run), [])
         if any(place in used for place in run) and len(run) > 1:
             return name_part
+    return _price_alone(word, stands_by_name(reading.words, at), content)
+
+
+def new_word_price(word: Word, by_name: bool) -> float:
+    """What a new word costs in a text that says nothing of the source; by_name: it is a title that stands by a name."""
+    return _price_alone(word, by_name, COSTS.new)
+
+
+def stands_by_name(words: Sequence[Word], at: int) -> bool:
+    """Whether a title stands by a name."""
+    return is_title(words[at]) and any(other.kind == "name" for other in words[max(0, at - 1) : at + 3])
+
+
+def _price_alone(word: Word, by_name: bool, content: float) -> float:
+    if word.kind == "number":
+        return COSTS.one if word.lower == "one" else COSTS.number
+    if word.kind == "name":
         return COSTS.light if is_title(word) else COSTS.name
-    if word.kind == "light":
-        return COSTS.light
-    if is_title(word) and any(other.kind == "name" for other in reading.words[max(0, at - 1) : at + 3]):
+    if word.kind == "light" or by_name:
         return COSTS.light
     return COSTS.strict if word.kind == "strict" else content
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
@@ -129,7 +129,7 @@ def _shares_noun(word: Word, other: Word) -> bool:
     return any(part == "n" and base in nouns for base, part in other.bases)
 
 
-def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
+def _is_verb(verb_places: Mapping[int, Verb], reading: Reading, at: int) -> bool:
     """Whether the word may well be a verb here."""
     verb = verb_places.get(at)
     if verb is None:

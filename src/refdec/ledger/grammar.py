@@ -6,7 +6,7 @@ A small set of rules, no parser: it looks at endings, at irregular forms and at 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -76,16 +76,22 @@ _ONLY_PAST = closed.words(
 _PAST_IN_N = closed.words("ran began won spun shone overran")
 
 
-def verbs(reading: Reading, whole: bool = True) -> dict[int, Verb]:
-    """What is known of each word that may be a verb, be, have and do included where they stand alone.
-
-    In a whole text, a clause without another verb tells that a word is one.
-    """
+@lru_cache(maxsize=1024)
+def verbs(reading: Reading) -> Mapping[int, Verb]:
+    """What is known of each word that may be a verb; a clause without another verb tells that a word is one."""
     words = reading.words
+    found = verbs_by_neighbours(words)
+    for clause in clauses(words):
+        _settle(words, clause, found)
+    return found
+
+
+def verbs_by_neighbours(words: Sequence[Word]) -> dict[int, Verb]:
+    """What the words next to it tell of each word that may be a verb; be, have and do where they stand alone."""
     found: dict[int, Verb] = {}
     helping: set[int] = set()
     for at, word in enumerate(words):
-        if word.kind in ("content", "light") and word.is_part("v"):
+        if word.kind in ("content", "light") and "v" in word.parts:
             chain = _chain(words, at)
             helping.update(chain)
             found[at] = _verb(words, at, chain)
@@ -96,8 +102,6 @@ def verbs(reading: Reading, whole: bool = True) -> dict[int, Verb]:
                 continue
             tense = _chain_tense(words, chain)[0] if chain else closed.AUXILIARIES[word.lower]
             found[at] = Verb(frozenset({tense}), False, min([*chain, at]))
-    for clause in clauses(words) if whole else ():
-        _settle(words, clause, found)
     return found
 
 

@@ -21,7 +21,7 @@ from refdec.text.stems import stem
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a text, or a run of words that means one thing.
+    """One word of a text, or a run of words that means one thing. Words are equal wherever they stand.
 
     Attributes:
         text: as written
@@ -40,8 +40,8 @@ class Word:
     text: str
     lower: str
     kind: str
-    start: int
-    end: int
+    start: int = field(compare=False)
+    end: int = field(compare=False)
     bases: tuple[Lemma, ...] = ()
     value: str = ""
     opens: bool = False
@@ -80,9 +80,9 @@ class Phrase:
         return meaning(self.bases)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """A text in words."""
+    """A text in words. What is found out about one is remembered by what it is, not by what it says."""
 
     text: str
     words: tuple[Word, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from refdec.ledger import function_words as closed
@@ -71,7 +71,7 @@ def _is_sure(verb: Verb) -> bool:
     return verb.passive or "" not in verb.tenses
 
 
-def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int], set[int]]:
+def _sides(reading: Reading, at: int, found: Mapping[int, Verb]) -> tuple[set[int], set[int]]:
     """The names and nouns before and after a verb, as doer and sufferer."""
     words = reading.words
     left: set[int] = set()
@@ -365,7 +365,7 @@ def _own_clause(words: Sequence[Word], last: int) -> list[int]:
     return inside
 
 
-def _antecedent(words: Sequence[Word], at: int, found: dict[int, Verb]) -> set[int]:
+def _antecedent(words: Sequence[Word], at: int, found: Mapping[int, Verb]) -> set[int]:
     """The name before "who" or "which", if this verb follows at once and is active."""
     first = found[at].first
     if first < 2 or words[first - 1].lower not in ("who", "which", "that") or found[at].passive:

@@ -11,7 +11,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
-from refdec.ledger.grammar import clauses, is_plural, verb_forms, verbs
+from refdec.ledger.grammar import clauses, is_plural, verb_forms, verbs, verbs_by_neighbours
 from refdec.ledger.reading import Reading, Word
 
 Fault = tuple[int, ...]
@@ -371,7 +371,7 @@ def _ends_phrase(words: Sequence[Word], at: int) -> bool:
 def _lost_its_verb(source: Reading, text: Reading) -> bool:
     """Whether only the source surely has the verb of a sentence: "The term was coined", "The term coined by them"."""
     sure = any(item.kind == "modal" for item in source.words) or any(
-        "" not in verb.tenses for verb in verbs(source, whole=False).values()
+        "" not in verb.tenses for verb in verbs_by_neighbours(source.words).values()
     )
     return sure and not _may_have_verb(text)
 

@@ -340,13 +340,13 @@ def _first_of_each(keys: Numbers) -> tuple[Numbers, Numbers]:
 class Nuclei:
     """The nucleus of each row of logits: found on the device, and copied to the host when it is asked for.
 
-    allowed is (1 or rows, vocabulary), top_p (rows, 1).
+    allowed is (1 or rows, vocabulary), top_p (rows, 1). The logits are changed in place: memory for more is slow.
     """
 
     def __init__(self, logits: torch.Tensor, allowed: torch.Tensor, top_p: torch.Tensor) -> None:
-        self._offered = logits.masked_fill(~allowed, -torch.inf)
+        self._offered = logits.masked_fill_(~allowed, -torch.inf)
         self._greatest = self._offered.amax(-1, keepdim=True)
-        self._needed = top_p * (self._offered - self._greatest).exp().sum(-1, keepdim=True, dtype=torch.float64)
+        self._needed = top_p * (self._offered - self._greatest).exp_().sum(-1, keepdim=True, dtype=torch.float64)
         self._first = self._look(None, FIRST_LOOK)
 
     @torch.inference_mode()
