@@ -27,7 +27,7 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 cost = COSTS.perfect
             if cost:
                 flagged = flagged or cost >= COSTS.tense
-                yield change("tense", source, _group(at, here[at]), text, _group(other, there[other]), cost)
+                yield change("tense", source, verb_group(at, here[at]), text, verb_group(other, there[other]), cost)
     alone = {at: verb for at, verb in here.items() if at not in alignment.used_source}
     others = {at: verb for at, verb in there.items() if at not in alignment.used_text}
     copulas = [at for at in alone if source.words[at].kind == "auxiliary"]
@@ -51,34 +51,13 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 break
 
 
-def voices(alignment: Alignment) -> Iterator[Change]:
-    """A passive that became active, or the other way, with the same words before it: "was visited", "visited"."""
-    source, text = alignment.source, alignment.text
-    here, there = verbs(source), verbs(text)
-    for match in alignment.matches:
-        at, other = (
-            next((at for at in places if at in verbs_of), None)
-            for places, verbs_of in ((match.source, here), (match.text, there))
-        )
-        if at is None or other is None or here[at].passive == there[other].passive or not there[other].tenses - {""}:
-            continue
-        before = [place for place in alignment.to_text if place < here[at].first]
-        if before and alignment.to_text[max(before)] < there[other].first and not _in_clause(text, there[other].first):
-            yield change("roles", source, _group(at, here[at]), text, _group(other, there[other]), COSTS.voice)
-
-
-def _in_clause(reading: Reading, at: int) -> bool:
-    """Whether another word that may be a subject stands right before a verb: "the site that people visited"."""
-    return at > 0 and reading.words[at - 1].kind in ("person", "link")
-
-
 def _is_empty_copula(reading: Reading, at: int) -> bool:
     """Whether a form of be only joins what stands together elsewhere: "Ann, who is 28", "what is the reason"."""
     word, before = reading.words[at], reading.words[at - 1].lower if at else ""
     return word.lower in closed.BE and before in ("who", "which", "that", "what", "it")
 
 
-def _group(at: int, verb: Verb) -> Sequence[int]:
+def verb_group(at: int, verb: Verb) -> Sequence[int]:
     """A verb with its auxiliaries, where they stand before it."""
     return range(verb.first, at + 1) if at - verb.first < 4 else (at,)
 

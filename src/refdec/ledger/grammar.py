@@ -16,6 +16,7 @@ from refdec.ledger.lexicon import entry, lemmas
 from refdec.ledger.reading import Reading, Word
 
 _SKIPPED = frozenset({"negation", "strict"})
+_BEFORE_VERBS = closed.words("just now longer first last")
 _NOMINAL = frozenset({"determiner", "number", "preposition"})
 
 
@@ -162,7 +163,7 @@ def _chain(words: Sequence[Word], at: int) -> list[int]:
             chain.insert(0, place)
             if word.lower == "to" or word.kind == "modal":
                 break
-        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now", "longer"):
+        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in _BEFORE_VERBS:
             skipped += 1
         elif not chain and words[at].kind != "auxiliary" and forms & {"base", "participle", "ing"}:
             return _inverted(words, at, forms)
@@ -215,8 +216,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     before = words[at - 1] if at else None
     after = words[at + 1] if at + 1 < len(words) else None
     if word.lower.endswith("ing") or forms == {"participle"}:
-        by = after is not None and after.lower == "by"
-        return Verb(frozenset({""}), by, at)
+        return Verb(frozenset({""}), _has_agent(words, at), at)
     nominal = (
         before is None
         or before.kind in _NOMINAL
@@ -226,9 +226,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     if "past" in forms and "participle" in forms:
         loose = (after is None or after.kind in ("preposition", "mark")) or nominal
         unchanged = {"present"} if "base" in forms else set()
-        return Verb(
-            frozenset({"past", *unchanged, *([""] if loose else [])}), after is not None and after.lower == "by", at
-        )
+        return Verb(frozenset({"past", *unchanged, *([""] if loose else [])}), _has_agent(words, at), at)
     if "past" in forms:
         return Verb(frozenset({"past"}), False, at)
     if "s" in forms:
@@ -240,6 +238,12 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     if before is not None and (before.kind == "person" or is_plural(before)) and not nominal:
         return Verb(frozenset({"present"}), False, at)
     return Verb(frozenset({"present", ""}), False, at)
+
+
+def _has_agent(words: Sequence[Word], at: int) -> bool:
+    """Whether "by" and somebody come next, but no amount: "fell by 12 percent"."""
+    by = [word.lower for word in words[at + 1 : at + 2]] == ["by"]
+    return by and not any(word.kind == "number" for word in words[at + 2 : at + 4])
 
 
 def _is_adjective(word: Word) -> bool:
