@@ -101,11 +101,12 @@ def _matched(alignment: Alignment) -> Iterator[Change]:
 
 def _one_is_denied(alignment: Alignment, here: tuple[int, ...], there: tuple[int, ...]) -> bool:
     """Whether exactly one of two opposites stands after a negation: "not happy", "unhappy"."""
-    return _is_denied(alignment.source, here[0]) != _is_denied(alignment.text, there[0])
+    denied = _is_denied(alignment.source, here[0], alignment.used_source)
+    return denied != _is_denied(alignment.text, there[0], alignment.used_text)
 
 
-def _is_denied(reading: Reading, at: int) -> bool:
-    return any(word.kind == "negation" for word in reading.words[max(0, at - 3) : at])
+def _is_denied(reading: Reading, at: int, used: set[int]) -> bool:
+    return any(reading.words[place].kind == "negation" and place not in used for place in range(max(0, at - 3), at))
 
 
 def _left_over(alignment: Alignment) -> Iterator[Change]:

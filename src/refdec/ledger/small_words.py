@@ -43,6 +43,7 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
     kept = {match.source[0] for match in alignment.matches if match.step.kind == "kept" and len(match.source) == 1}
     kept |= {-1, len(source.words)}
     auxiliaries: list[Change] = []
+    prepositions: list[Change] = []
     for left, right in pairwise(order):
         other_left, other_right = to_text.get(left), to_text.get(right)
         if other_left not in rank or other_right not in rank or rank[other_right] != rank[other_left] + 1:
@@ -54,15 +55,34 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
             for at in (left, right)
         )
         same = left in kept and right in kept
-        yield from _prepositions(alignment, gap, other_gap, number, same)
+        prepositions += _prepositions(alignment, gap, other_gap, number, same)
         yield from _determiners(alignment, gap, other_gap)
         if same:
             auxiliaries += _auxiliaries(alignment, gap, other_gap)
     lost, new = (Counter(getattr(item, side).lower() for item in auxiliaries) for side in ("source", "text"))
+    for item in prepositions:
+        if not _opens_sentence(item, prepositions, alignment):
+            yield item
     for item in auxiliaries:
         moved = item.source.lower() in new if item.source else item.text.lower() in lost
         if not moved:
             yield item
+
+
+def _opens_sentence(item: Change, others: Sequence[Change], alignment: Alignment) -> bool:
+    """Whether a preposition only joins what two sentences say: "Since it burst, people", "It burst. Since then"."""
+    word = (item.source or item.text).lower()
+    both = {word} == {(other.source or other.text).lower() for other in others if other.kind == item.kind}
+    sides = {bool(other.source) for other in others}
+    return (
+        both
+        and len(sides) == 2
+        and any(
+            one.lower == word and two.lower in ("then", "that")
+            for reading in (alignment.source, alignment.text)
+            for one, two in pairwise(reading.words)
+        )
+    )
 
 
 def _of_kind(reading: Reading, places: Sequence[int], kind: str) -> list[int]:

@@ -51,9 +51,7 @@ def _may_describe(found: Mapping[int, Verb], at: int) -> bool:
 def _object_moved(alignment: Alignment, at: int, other_first: int) -> bool:
     """Whether something after the verb of the source stands before the verb of the text."""
     return any(
-        alignment.to_text[place] < other_first
-        for place in range(at + 1, at + 1 + _REACH)
-        if place in alignment.to_text
+        alignment.to_text[place] < other_first for place in range(at + 1, at + 1 + _REACH) if place in alignment.to_text
     )
 
 
