@@ -111,7 +111,8 @@ with the help of = by using = using = with
 that is why = therefore = so = for that reason
 as soon as = the moment = immediately after
 """
-"""One frame per line, its ways to be said between "=": words, "…" for a gap, @p for a personal pronoun, @can, @will, @may and
+"""One frame per line, its ways to be said between "=":
+words, "…" for a gap, @p for a personal pronoun, @can, @will, @may and
 @must for a modal of that kind. &p and &v, a pronoun and a verb, must be there but stay outside the frame."""
 
 _MODALS = {
