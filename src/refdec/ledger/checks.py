@@ -5,6 +5,8 @@ Each check looks at two aligned readings and yields the changes that it finds.
 
 from __future__ import annotations
 
+from refdec.ledger.clauses import spliced, unfinished
+from refdec.ledger.doers import doers
 from refdec.ledger.forms import plurals, tenses
 from refdec.ledger.links import moved_modifiers
 from refdec.ledger.logic import conditions, modals, negation, persons, question
@@ -25,6 +27,9 @@ CHECKS = (
     small_words,
     numbers,
     roles,
+    doers,
     moved_modifiers,
     grammar,
+    spliced,
+    unfinished,
 )

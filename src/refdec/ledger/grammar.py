@@ -77,6 +77,7 @@ _ONLY_PAST = closed.words(
 _PAST_IN_N = closed.words("ran began won spun shone overran")
 
 
+@lru_cache(maxsize=512)
 def verbs(reading: Reading, whole: bool = True) -> dict[int, Verb]:
     """What is known of each word that may be a verb, be, have and do included where they stand alone.
 

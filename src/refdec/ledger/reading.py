@@ -61,9 +61,9 @@ class Phrase:
         return meaning(self.bases)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """A text in words."""
+    """A text in words. Two readings are never equal, so that they are quick to look up."""
 
     text: str
     words: tuple[Word, ...]

@@ -56,9 +56,7 @@ def roles(alignment: Alignment) -> Iterator[Change]:
             doer, sufferer = _sides(source, at, here)
             other_doer, other_sufferer = _sides(text, other, there)
             mapped_doer = {alignment.to_text[place] for place in doer if place in alignment.to_text}
-            mapped_sufferer = {alignment.to_text[place] for place in sufferer if place in alignment.to_text}
-            crossed = mapped_doer & other_sufferer and mapped_sufferer & other_doer
-            if crossed and not mapped_doer & other_doer and not mapped_sufferer & other_sufferer:
+            if sufferer and mapped_doer & other_sufferer and not mapped_doer & other_doer:
                 places = tuple(sorted(doer | sufferer)), tuple(sorted(other_doer | other_sufferer))
                 yield change("roles", source, places[0], text, places[1], COSTS.roles)
                 return
