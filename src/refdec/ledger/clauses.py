@@ -126,8 +126,10 @@ def _may_be_verb(words: Sequence[Word], found: Mapping[int, Verb], at: int) -> b
     if verb is None or verb.tenses == {""}:
         return False
     before = words[at - 1] if at else None
-    noun = before is not None and (before.kind in ("determiner", "number", "preposition") or before.lower == "to")
-    return not (noun and verb.first == at)
+    if before is None or verb.first != at or before.lower in _RELATIVE:
+        return before is not None
+    noun = before.kind in ("determiner", "number", "preposition") or before.lower == "to"
+    return not (noun or before.lower in closed.POSSESSIVES)
 
 
 def _opens_with_link(word: Word) -> bool:

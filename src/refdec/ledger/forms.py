@@ -117,6 +117,8 @@ def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
     after = reading.words[at + 1] if at + 1 < len(reading.words) else None
     if after is not None and after.kind in ("auxiliary", "modal") and verb.first == at:
         return False  # "horses are standing"
+    if before is not None and before.kind == "content" and (mate := verb_places.get(at - 1)) and "" not in mate.tenses:
+        return False  # "carried boxes"
     if before is None or before.lower in closed.PERSONS or verb.first != at:
         return before is None or verb.first != at or before.lower not in closed.POSSESSIVES
     return before.kind not in ("determiner", "number", "preposition") and not before.is_part("a")

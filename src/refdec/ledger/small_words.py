@@ -33,6 +33,26 @@ _LIKE = [
 ]
 
 
+_SAME_PLACE = [
+    frozenset(group.split())
+    for group in (
+        "in at on within inside",
+        "by through via",
+        "to into toward towards onto",
+        "about on over regarding",
+        "above over",
+        "under below beneath underneath",
+        "among between amongst",
+        "near at by",
+        "of in",
+        "of from",
+        "with of",
+        "of about",
+    )
+]
+"""Prepositions that a noun may exchange: "a house on the coast", "a house at the coast"."""
+
+
 def small_words(alignment: Alignment) -> Iterator[Change]:
     """Prepositions, auxiliaries and determiners between the same neighbours; elsewhere they may change freely."""
     source, text = alignment.source, alignment.text
@@ -120,6 +140,8 @@ def _prepositions(
         cost = COSTS.determiner
     elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
+    elif same and lost and new and _after_noun(alignment, gap, other_gap):
+        cost = COSTS.noun_preposition
     elif alike or not same:
         cost = COSTS.pronoun
     elif lost and new and changed & closed.DIRECTIONS:
@@ -127,6 +149,17 @@ def _prepositions(
     else:
         cost = COSTS.preposition
     yield change("preposition", source, lost, text, new, cost)
+
+
+def _after_noun(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> bool:
+    """Whether nothing but one preposition stands in both gaps, right after the same noun."""
+    if not gap or not other_gap or gap[0] == 0:
+        return False
+    noun = alignment.source.words[gap[0] - 1]
+    at, other = gap[0], other_gap[0]
+    first = alignment.source.words[at].lower, alignment.text.words[other].lower
+    plain = noun.kind == "content" and noun.is_part("n") and not noun.is_part("v") and not noun.is_part("a")
+    return plain and not any(set(first) <= group for group in _SAME_PLACE)
 
 
 def _is_span(reading: Reading) -> bool:
