@@ -9,6 +9,7 @@ from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import Verb, is_plural, verbs
+from refdec.ledger.logic import quoted
 from refdec.ledger.reading import Reading, Word
 
 
@@ -23,6 +24,8 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
         if at is not None and other is not None:
             cost = tense_cost(here[at], there[other])
             either = there[other].tenses | here[at].tenses
+            if cost and _is_retold(source, text, here[at], there[other]):
+                cost = COSTS.perfect
             if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
             if cost:
@@ -49,6 +52,17 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
             ):
                 yield change("tense", source, (), text, (at,), COSTS.tense)
                 break
+
+
+_SHIFTS = {"present": "past", "perfect": "pluperfect", "past": "pluperfect"}
+
+
+def _is_retold(source: Reading, text: Reading, verb: Verb, other: Verb) -> bool:
+    """Whether one text quotes what the other one reports: "I am ready," she said. She said she was ready."""
+    if quoted(source) == quoted(text):
+        return False
+    spoken, told = (verb, other) if quoted(source) else (other, verb)
+    return any(_SHIFTS.get(tense) in told.tenses for tense in spoken.tenses)
 
 
 def _is_empty_copula(reading: Reading, at: int) -> bool:

@@ -34,6 +34,20 @@ def numbers(alignment: Alignment) -> Iterator[Change]:
             yield change("number", source, (at, thing or 0), text, (other,), COSTS.number_moved)
 
 
+def turned_spans(alignment: Alignment) -> Iterator[Change]:
+    """ "From 10 to 20" that became "from 20 to 10"."""
+    source, text = alignment.source, alignment.text
+    ends: dict[str, tuple[int, int]] = {}
+    for at, other in alignment.to_text.items():
+        if source.words[at].kind == text.words[other].kind == "number" and at and other:
+            before, other_before = source.words[at - 1].lower, text.words[other - 1].lower
+            if {before, other_before} == {"from", "to"}:
+                ends[before] = at, other
+    if len(ends) == 2:
+        places = zip(*ends.values(), strict=True)
+        yield change("number", source, next(places), text, next(places), COSTS.number_moved)
+
+
 def _thing(reading: Reading, at: int) -> int | None:
     """What a number counts: the next word that counts, else the one before."""
     words = reading.words
