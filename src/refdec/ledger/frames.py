@@ -39,6 +39,16 @@ to make … = so that … @will
 maybe … @will = perhaps … @will = possibly … @will = @may
 maybe = perhaps = @may = possibly
 likely = probably
+@will probably = be likely to = be probably going to = be expected to
+would not say = do not say = do not reveal = do not disclose = decline to say = refuse to say = would not reveal
+force … to = @must to = oblige … to = make … have to
+how do @p know = how can @p tell = how can @p know = how do @p tell
+should &p = do &p need to = @must
+been to = visit
+start to = begin to
+fail to = do not = unable to
+refuse to = would not = decline to = not want to
+want to = would like to = wish to
 apparently = seem to = appear to = it seems that = it appears that
 due to = scheduled to = set to = going to = @will
 few = not many
@@ -90,7 +100,7 @@ both of us = we both = we were both = we are both
 both of them = they both = they were both = they are both
 each other = one another
 rather than = instead of
-would rather = prefer to
+would rather = prefer to = would prefer to
 would rather … than = prefer to … rather than = prefer to … instead of = prefer … to
 as … as possible = the … possible
 not as … as = less … than

@@ -186,6 +186,8 @@ def _alike(context: tuple[str, str], other: tuple[str, str]) -> int:
 
 def _is_loose_link(between: Sequence[Word]) -> bool:
     """Whether only "and", "or", a comma or a form of be stands between: these may be turned round."""
+    if any(word.lower in ("and", "or") for word in between):
+        between = [word for word in between if word.kind != "preposition"]  # "in a city or in the country"
     return all(
         word.lower in ("and", "or", ",", "the", "a", "an", "both", "as", "well") or word.lower in closed.BE
         for word in between

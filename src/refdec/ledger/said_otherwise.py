@@ -93,12 +93,16 @@ def is_order_in_time(alignment: Alignment, at: int, in_source: bool) -> bool:
         (alignment.to_text, alignment.used_text) if in_source else (alignment.to_source, alignment.used_source)
     )
     word = reading.words[at].lower
+    if word == "before":
+        return any(item.lower in _NEXT and place not in used for place, item in enumerate(other.words))
     if word == "after":
         first = next((mates[place] for place in range(at + 1, min(at + 6, len(reading.words))) if place in mates), None)
         return first is not None and any(
             item.lower in _NEXT and place > first and place not in used for place, item in enumerate(other.words)
         )
-    return word in _NEXT and any(item.lower == "after" and place not in used for place, item in enumerate(other.words))
+    return word in _NEXT and any(
+        item.lower in ("after", "before") and place not in used for place, item in enumerate(other.words)
+    )
 
 
 _NEXT = ("then", "afterwards", "afterward", "subsequently", "later", "next", "thereafter")
@@ -171,7 +175,33 @@ def is_having(alignment: Alignment, at: int, in_source: bool) -> bool:
 
 _HAVING = frozenset({"hold", "contain", "wear", "possess", "own", "include", "feature", "comprise", "count", "carry"})
 
+
+def is_becoming(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether "became the first" says what "was the first" says."""
+    reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    mates = alignment.to_text if in_source else alignment.to_source
+    after = [word.lower for word in reading.words[at + 1 : at + 3]]
+    place = mates.get(at + 2)
+    if "become" not in reading.words[at].meaning.names or after[:1] != ["the"] or not place:
+        return False
+    return any(word.lower in closed.BE for word in other.words[max(0, place - 2) : place])
+
+
+def is_collective(alignment: Alignment, at: int, in_source: bool) -> bool:
+    """Whether a noun only says that there are several: "a group of tourists", "tourists"."""
+    reading = alignment.source if in_source else alignment.text
+    used = alignment.used_source if in_source else alignment.used_text
+    group = reading.words[at].lower in ("group", "bunch", "number", "set")
+    return (
+        group
+        and [word.lower for word in reading.words[at + 1 : at + 2]] == ["of"]
+        and not used.isdisjoint({at + 2, at + 3})
+    )
+
+
 SAID_OTHERWISE = (
+    is_becoming,
+    is_collective,
     is_article,
     is_named_again,
     is_posture,
