@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.costs import COSTS
+from refdec.ledger.frames import in_other_frames
 from refdec.ledger.reading import Phrase, Reading, Word
 from refdec.ledger.relations import KEPT, Step, phrase_step, step
 
@@ -57,6 +58,7 @@ def counted(reading: Reading) -> list[int]:
 
 def align(source: Reading, text: Reading) -> Alignment:
     alignment = Alignment(source, text)
+    _match_frames(alignment)
     _match_own_phrases(alignment)
     _match_equal(alignment)
     _match_by(alignment, lambda related: related.kind in ("kept", "form"))
@@ -65,6 +67,13 @@ def align(source: Reading, text: Reading) -> Alignment:
     _match_by(alignment, lambda related: related.cost < 1)
     _match_places(alignment)
     return alignment
+
+
+def _match_frames(alignment: Alignment) -> None:
+    """Words far apart that say the same: "unless", "if … not"."""
+    for here, there in in_other_frames(alignment.source.text, alignment.text.text):
+        if alignment.used_source.isdisjoint(here) and alignment.used_text.isdisjoint(there):
+            alignment.match(here, there, Step("synonym", COSTS.own))
 
 
 def _match_own_phrases(alignment: Alignment) -> None:

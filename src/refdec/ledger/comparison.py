@@ -6,7 +6,7 @@ Plain rules and a lexicon, no model. It knows English; of other languages it com
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +14,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
 from refdec.ledger.change import Change, Place, change
 from refdec.ledger.checks import CHECKS
+from refdec.ledger.comparatives import turned_comparisons
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
 from refdec.ledger.logic import asked_noun, gives_cause, says_cause
@@ -67,18 +68,8 @@ def compare(source: str, text: str) -> Comparison:
     changes = [*_matched(alignment), *_left_over(alignment)]
     if english:
         changes += [item for check in CHECKS for item in check(alignment)]
-    changes = _converse(changes)
+    changes = turned_comparisons(alignment, changes)
     return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
-
-
-def _converse(changes: list[Change]) -> list[Change]:
-    """Two exchanged words and one opposite say the same again: "Ann is older than Bo", "Bo is younger than Ann"."""
-    exchanged = [item for item in changes if item.kind == "roles"]
-    opposites = [item for item in changes if item.kind == "opposite"]
-    if len(exchanged) != 1 or len(opposites) != 1:
-        return changes
-    rest = [item for item in changes if item not in (*exchanged, *opposites)]
-    return [*rest, replace(opposites[0], kind="converse", cost=COSTS.near)]
 
 
 def _total(changes: list[Change]) -> float:
@@ -101,11 +92,12 @@ def _matched(alignment: Alignment) -> Iterator[Change]:
 
 def _one_is_denied(alignment: Alignment, here: tuple[int, ...], there: tuple[int, ...]) -> bool:
     """Whether exactly one of two opposites stands after a negation: "not happy", "unhappy"."""
-    return _is_denied(alignment.source, here[0]) != _is_denied(alignment.text, there[0])
+    denied = _is_denied(alignment.source, here[0], alignment.used_source)
+    return denied != _is_denied(alignment.text, there[0], alignment.used_text)
 
 
-def _is_denied(reading: Reading, at: int) -> bool:
-    return any(word.kind == "negation" for word in reading.words[max(0, at - 3) : at])
+def _is_denied(reading: Reading, at: int, used: set[int]) -> bool:
+    return any(reading.words[place].kind == "negation" and place not in used for place in range(max(0, at - 3), at))
 
 
 def _left_over(alignment: Alignment) -> Iterator[Change]:

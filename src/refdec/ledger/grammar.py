@@ -16,6 +16,7 @@ from refdec.ledger.lexicon import entry, lemmas
 from refdec.ledger.reading import Reading, Word
 
 _SKIPPED = frozenset({"negation", "strict"})
+_BEFORE_VERBS = closed.words("just now longer first last")
 _NOMINAL = frozenset({"determiner", "number", "preposition"})
 
 
@@ -142,6 +143,8 @@ def _has_subject(words: Sequence[Word], clause: range, at: int) -> bool:
         return False
     if before.lower in ("that", "which", "who"):
         return True
+    if before.kind == "name" and words[at].lower.endswith("ed"):
+        return True  # "In 1923 Ann Roth moved to"
     if before.kind in _NOMINAL or _is_adjective(before) or before.lower in closed.POSSESSIVES:
         return False
     if verb_forms(words[at].lower) == {"base"} and not any(map(is_plural, words[clause.start : at])):
@@ -166,7 +169,7 @@ def _chain(words: Sequence[Word], at: int) -> list[int]:
             chain.insert(0, place)
             if word.lower == "to" or word.kind == "modal":
                 break
-        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now", "longer"):
+        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in _BEFORE_VERBS:
             skipped += 1
         elif not chain and words[at].kind != "auxiliary" and forms & {"base", "participle", "ing"}:
             return _inverted(words, at, forms)
@@ -183,7 +186,7 @@ def _inverted(words: Sequence[Word], at: int, forms: frozenset[str]) -> list[int
         if word.kind in ("mark", "link") or word.lower == "to":
             return []
         if word.kind in ("auxiliary", "modal"):
-            opening = place == 0 or words[place - 1].lower in closed.QUESTION_WORDS or words[place].opens
+            opening = place == 0 or words[place].opens or _is_asked(words, place)
             fits = (
                 word.kind == "modal" or word.lower in closed.DO
                 if "base" in forms
@@ -191,6 +194,16 @@ def _inverted(words: Sequence[Word], at: int, forms: frozenset[str]) -> list[int
             )
             return [place] if opening and fits else []
     return []
+
+
+def _is_asked(words: Sequence[Word], auxiliary: int) -> bool:
+    """Whether a question word stands before an auxiliary, with its noun at most: "how many countries did"."""
+    for place in range(auxiliary - 1, max(-1, auxiliary - 5), -1):
+        if words[place].lower in closed.QUESTION_WORDS:
+            return True
+        if words[place].kind not in ("content", "strict", "light") or place + 3 < auxiliary:
+            return False
+    return False
 
 
 def _chain_tense(words: Sequence[Word], chain: Sequence[int]) -> tuple[str, bool]:
@@ -219,8 +232,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     before = words[at - 1] if at else None
     after = words[at + 1] if at + 1 < len(words) else None
     if word.lower.endswith("ing") or forms == {"participle"}:
-        by = after is not None and after.lower == "by"
-        return Verb(frozenset({""}), by, at)
+        return Verb(frozenset({""}), _has_agent(words, at), at)
     nominal = (
         before is None
         or before.kind in _NOMINAL
@@ -230,20 +242,26 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     if "past" in forms and "participle" in forms:
         loose = (after is None or after.kind in ("preposition", "mark")) or nominal
         unchanged = {"present"} if "base" in forms else set()
-        return Verb(
-            frozenset({"past", *unchanged, *([""] if loose else [])}), after is not None and after.lower == "by", at
-        )
+        return Verb(frozenset({"past", *unchanged, *([""] if loose else [])}), _has_agent(words, at), at)
     if "past" in forms:
         return Verb(frozenset({"past"}), False, at)
     if "s" in forms:
-        verbal = (before is not None and (before.kind in ("person", "name") or before.lower in ("who", "which"))) or (
+        owner = before is not None and before.lower in closed.POSSESSIVES and before.lower != "her"
+        doer = before is not None and (before.kind in ("person", "name") or before.lower in ("who", "which"))
+        verbal = (doer and not owner) or (
             after is not None and (after.kind in ("determiner", "person", "name", "number") or after.lower == "that")
         )
         noun = word.is_part("n") and not verbal and not _is_mostly_verb(word)
         return Verb(frozenset({"present", *([""] if noun else [])}), False, at)
-    if before is not None and (before.kind == "person" or is_plural(before)) and not nominal:
+    if before is not None and (before.kind == "person" or before.lower == "who" or is_plural(before)) and not nominal:
         return Verb(frozenset({"present"}), False, at)
     return Verb(frozenset({"present", ""}), False, at)
+
+
+def _has_agent(words: Sequence[Word], at: int) -> bool:
+    """Whether "by" and somebody come next, but no amount: "fell by 12 percent"."""
+    by = [word.lower for word in words[at + 1 : at + 2]] == ["by"]
+    return by and not any(word.kind == "number" for word in words[at + 2 : at + 4])
 
 
 def _is_adjective(word: Word) -> bool:

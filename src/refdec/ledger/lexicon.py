@@ -142,6 +142,18 @@ def lemmas(word: str) -> tuple[Lemma, ...]:
     return tuple(forms)
 
 
+_ADVERBS = (("ly", ""), ("ily", "y"), ("ly", "le"), ("ally", ""), ("y", "e"))
+
+
+@lru_cache(maxsize=4096)
+def adjectives(adverb: str) -> tuple[str, ...]:
+    """The adjectives that an adverb is made of by its ending: "safely" of "safe", "easily" of "easy"."""
+    if not adverb.endswith("ly"):
+        return ()
+    made = [adverb[: -len(ending)] + rest for ending, rest in _ADVERBS if adverb.endswith(ending)]
+    return tuple(word for word in made if (known := entry(word)) is not None and "a" in known.common)
+
+
 OWNER = "one's"
 """In a phrase of synonyms.txt: my, your, his and so on."""
 
@@ -171,7 +183,7 @@ def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, .
 class Meaning:
     """All groups that a word or phrase may stand for."""
 
-    __slots__ = ("above", "against", "common", "family", "names", "own", "rare", "stems")
+    __slots__ = ("above", "against", "common", "family", "names", "own", "rare", "roots", "stems")
 
     def __init__(self, bases: tuple[Lemma, ...]) -> None:
         common: set[str] = set()
@@ -190,6 +202,7 @@ class Meaning:
                 family |= known.family
             own |= groups.get(word, frozenset())
         self.names = frozenset(word for word, _ in bases)
+        self.roots = frozenset(root for word in self.names for root in adjectives(word))
         self.stems = frozenset(short for word in self.names if len(short := stem(word)) >= SURE_STEM)
         self.common, self.rare = frozenset(common), frozenset(rare - common)
         self.family, self.own = frozenset(family), frozenset(own)

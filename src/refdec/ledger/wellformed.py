@@ -329,12 +329,16 @@ def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
         diving = kept and before.lower == "to" and "base" in forms and other_forms == {"ing"}
         post = kept and forms == {"ing"} and other_forms == {"base"} and _is_only_verb(before)  # "keeps post"
         turn = before.lower == "to" and "base" in other_forms and alignment.to_text.get(at - 2) == other - 1
-        if diving or post or (turn and other_before.is_part("v") and other_before.lower not in _BARE):  # "plans turn"
+        if diving or post or (turn and other_before.is_part("v") and _takes_to(other_before)):  # "plans turn"
             yield other - 1, other
 
 
 _BARE = closed.words("help helps helped go come let make dare need")
 """Verbs that take another verb without "to"."""
+
+
+def _takes_to(word: Word) -> bool:
+    return word.lower not in _BARE and word.kind != "modal"
 
 
 def _is_only_verb(word: Word) -> bool:
