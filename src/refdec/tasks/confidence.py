@@ -92,58 +92,6 @@ class Calibration:
         return (1 if log_odds > 0 else odds) / (1 + odds)
 
 
-PLAIN = Calibration(
-    1.13,
-    (
-        -0.09,
-        -0.85,
-        0.25,
-        -0.62,
-        -0.21,
-        -0.58,
-        1.5,
-        -0.44,
-        0.68,
-        -7.57,
-        -0.74,
-        -1.79,
-        -3.02,
-        -0.5,
-        -1.43,
-        -0.1,
-        -0.88,
-        -1.53,
-        -0.91,
-        -0.36,
-        0.0,
-    ),
-    (
-        (0, 1),
-        (0, 4.0247),
-        (-12, 4),
-        (-3.14, 2.818),
-        (-6.46, 8.4),
-        (0.0339, 0.7243),
-        (0, 1),
-        (0, 3.4657),
-        (0, 2.7081),
-        (0, 0.4706),
-        (0, 1),
-        (0, 1),
-        (0, 2),
-        (0, 3),
-        (0, 1),
-        (0, 8),
-        (0, 1),
-        (0, 2),
-        (0, 2),
-        (0, 3),
-        (0, 5),
-    ),
-)
-"""Ranks the candidates of pairs that were not calibrated, about as the embedded pair's are. It is no confidence."""
-
-
 @cache
 def _calibrations() -> dict[str, Calibration]:
     fitted = json.loads(CALIBRATIONS.read_text(encoding="utf-8"))
@@ -165,18 +113,25 @@ def check_calibrated(pair: str) -> None:
 
 
 def with_confidence(pair: str, source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
-    """All candidates of a source with their confidence, where the pair is calibrated and the source is English."""
+    """Candidates of a source with their confidence, where the pair is calibrated and the source is English.
+
+    Those that were not compared with the source have none.
+    """
     fitted = calibration(pair)
     if fitted is None or not is_english(source):
         return list(ranked)
     return [
-        replace(item, confidence=1.0 if item.copy else fitted.confidence(features_of(source, item))) for item in ranked
+        item
+        if item.cost is None
+        else replace(item, confidence=1.0 if item.copy else fitted.confidence(features_of(source, item)))
+        for item in ranked
     ]
 
 
 def log_odds(pair: str, source: str, text: str, cost: float, flow: Flow) -> float:
     """How much more probable it is that a text is good than that it is not, for ranking candidates of any pair."""
-    return (calibration(pair) or PLAIN).log_odds(features(source, text, cost, flow))
+    fitted = calibration(pair) or next(iter(_calibrations().values()))  # ranks those of other pairs; no confidence
+    return fitted.log_odds(features(source, text, cost, flow))
 
 
 def features_of(source: str, item: Paraphrase) -> tuple[float, ...]:
