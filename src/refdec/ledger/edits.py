@@ -15,8 +15,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 from refdec.ledger import function_words as closed
-from refdec.ledger.interchangeable import Step, swaps
-from refdec.ledger.turns import turns
+from refdec.ledger.interchangeable import swaps
+from refdec.ledger.small_turns import small_turns
+from refdec.ledger.whole_turns import whole_turns
 
 Pieces = tuple[str, ...]
 """The words and marks of a text in lower case."""
@@ -83,23 +84,18 @@ def _unlisted(base: str, pieces: Pieces) -> list[Region]:
 @lru_cache(maxsize=64)
 def _turned(source: str) -> tuple[str, ...]:
     """A source, and each turn of it as a whole."""
-    return source, *(step.text for step in turns(source) if _is_whole(source, step))
+    return source, *whole_turns(source)
 
 
 @lru_cache(maxsize=256)
 def _listed(base: str) -> frozenset[Region]:
     """What each listed step changes in a text."""
-    steps = (step for step in (*turns(base), *swaps(base)) if not _is_whole(base, step))
     pieces = _pieces(base)
     return frozenset(
         region
-        for step in steps
+        for step in (*small_turns(base), *swaps(base))
         for region in _regions(pieces, _pieces(base[: step.start] + step.text + base[step.end :]))
     )
-
-
-def _is_whole(source: str, step: Step) -> bool:
-    return step.start == 0 and step.end == len(source)
 
 
 def _regions(pieces: Pieces, others: Pieces) -> list[Region]:

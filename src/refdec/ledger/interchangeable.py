@@ -30,7 +30,6 @@ class Step:
     start: int
     end: int
     text: str
-    kind: str  # what kind of change it is: "word", or the name of a turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,8 @@ def swaps(source: str) -> list[Step]:
     for at, token in enumerate(tokens):
         if token.text[0].isupper() and not _opens(source, token):
             continue  # a name
+        if token.lower in closed.NUMBER_WORDS or token.lower in closed.SCALES:
+            continue
         bases = dict.fromkeys((token.lower, *(base for base, _ in lemmas(token.lower))))
         for base in bases:
             for entry in _entries().get(base, ()):
@@ -156,5 +157,5 @@ def _step(source: str, tokens: list[_Token], at: int, last: int, text: str) -> S
         needed = article(text)
         if needed != before.lower:
             needed = needed.capitalize() if before.text[0].isupper() else needed
-            return Step(before.start, end, f"{needed} {text}", "word")
-    return Step(start, end, text, "word")
+            return Step(before.start, end, f"{needed} {text}")
+    return Step(start, end, text)

@@ -2,8 +2,8 @@
 
 Small steps are listed changes that read well in the place. Beside them a sentence is quoted after the pair's examples,
 and particles that the ledger steers write it anew from both sides. What they wrote is priced by the ledger; parts of
-good candidates are joined; and where too few are faithful, another round looks farther away. A text of several sentences
-is reworded sentence by sentence, each read where it stands.
+good candidates are joined; and where too few are faithful, another round looks farther away. A text of several
+sentences is reworded sentence by sentence, each read where it stands.
 """
 
 from __future__ import annotations

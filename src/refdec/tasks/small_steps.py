@@ -10,18 +10,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from refdec.ledger.interchangeable import Step, swaps
-from refdec.ledger.turns import turns
+from refdec.ledger.small_turns import small_turns
+from refdec.ledger.whole_turns import whole_turns
 from refdec.lm.pair import Pair
 from refdec.reflect.scoring import alone
 from refdec.tasks.ranking import flow_of
 
-LEAST = -2.5
+LEAST = -4.0
 """Nats that a text may lose by one step: a clumsy swap costs more."""
 
 LEAST_TURNED = -8.0
 """Nats that it may lose where the whole sentence is turned, which moves much and breaks little."""
 
-LEAST_TOGETHER = -5.0
+LEAST_TOGETHER = -8.0
 """Nats that it may lose by all of its steps."""
 
 MOST_STEPS = 6
@@ -54,26 +55,24 @@ def taken(source: str, steps: Iterable[Step]) -> str:
 
 async def near_texts(pair: Pair, source: str) -> list[str]:
     """Texts a few steps away from a source, those of one step among them."""
-    offers = [*turns(source), *swaps(source)][:OFFERS]
-    if not offers:
+    turned, steps = whole_turns(source), _steps(source)[:OFFERS]
+    texts = [*turned, *(taken(source, [step]) for step in steps)]
+    if not texts:
         return []
-    texts = [taken(source, [step]) for step in offers]
     read = await alone(pair, [pair.tokens.encode(text) for text in (source, *texts)])
     gains = [flow_of(one, read[0]).whole for one in read[1:]]
-    weighed = [Weighed(step, gain) for step, gain in zip(offers, gains, strict=True)]
-    whole = [one for one in weighed if _is_whole(source, one.step) and one.gain >= LEAST_TURNED]
-    parts = [one for one in weighed if not _is_whole(source, one.step) and one.gain >= LEAST]
-    good = [*whole, *parts]
-    found = [taken(source, [one.step]) for one in good]
-    found += (taken(source, steps) for steps in combinations(parts))
-    for turn in sorted(whole, key=lambda one: -one.gain)[:TURNED]:
-        text = turn.step.text
-        found += (taken(text, steps) for steps in combinations(_carried(source, parts, text)))
+    orders = sorted(zip(gains, turned, strict=False), reverse=True)
+    whole = [text for gain, text in orders if gain >= LEAST_TURNED]
+    good = [Weighed(step, gain) for step, gain in zip(steps, gains[len(turned) :], strict=True) if gain >= LEAST]
+    found = [*whole, *(taken(source, [one.step]) for one in good)]
+    found += (taken(source, together) for together in combinations(good))
+    for text in whole[:TURNED]:
+        found += (taken(text, together) for together in combinations(_carried(source, good, text)))
     return [text for text in dict.fromkeys(found) if text != source]
 
 
-def _is_whole(source: str, step: Step) -> bool:
-    return step.start == 0 and step.end == len(source)
+def _steps(source: str) -> list[Step]:
+    return [*small_turns(source), *swaps(source)]
 
 
 def combinations(steps: Sequence[Weighed]) -> list[list[Step]]:
@@ -107,7 +106,5 @@ def _overlap(one: Step, other: Step) -> bool:
 def _carried(source: str, steps: Sequence[Weighed], turned: str) -> list[Weighed]:
     """The same steps in a text whose clauses were turned round."""
     gains = {(source[one.step.start : one.step.end].lower(), one.step.text.lower()): one.gain for one in steps}
-    again = (
-        (step, (turned[step.start : step.end].lower(), step.text.lower())) for step in (*turns(turned), *swaps(turned))
-    )
-    return [Weighed(step, gains[key]) for step, key in again if key in gains and not _is_whole(turned, step)]
+    again = ((step, (turned[step.start : step.end].lower(), step.text.lower())) for step in _steps(turned))
+    return [Weighed(step, gains[key]) for step, key in again if key in gains]

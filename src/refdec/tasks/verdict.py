@@ -15,9 +15,9 @@ from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.confidence import GOOD
 
-
 COMPARED = 16
-"""Candidates that are compared where the ledger does not rank them: on a GPU, comparing all takes longer than the rest."""
+"""Candidates that are compared where the ledger does not rank them: comparing all would take longer than the models do
+on a GPU."""
 
 
 def with_changes(source: str, ranked: Sequence[Paraphrase], most: int | None = None) -> list[Paraphrase]:
