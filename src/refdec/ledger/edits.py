@@ -8,7 +8,7 @@ more sentences than another noun does.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -78,7 +78,18 @@ def _size(regions: Iterable[Region]) -> int:
 
 
 def _unlisted(base: str, pieces: Pieces) -> list[Region]:
-    return [region for region in _regions(_pieces(base), pieces) if region not in _listed(base)]
+    listed = _listed(base)
+    return [region for region in _regions(_pieces(base), pieces) if not _is_listed(region, listed)]
+
+
+def _is_listed(region: Region, listed: dict[int, list[Region]]) -> bool:
+    """Whether a change is a listed one, or several side by side: "did not purchase", "didn't buy"."""
+    start, end, new = region
+    return (start == end and not new) or any(
+        _is_listed((last, end, new[len(text) :]), listed)
+        for first, last, text in listed.get(start, ())
+        if last <= end and new[: len(text)] == text and (last > first or text)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -88,14 +99,14 @@ def _turned(source: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=256)
-def _listed(base: str) -> frozenset[Region]:
-    """What each listed step changes in a text."""
+def _listed(base: str) -> dict[int, list[Region]]:
+    """What each listed step changes in a text, by where that begins."""
     pieces = _pieces(base)
-    return frozenset(
-        region
-        for step in (*small_turns(base), *swaps(base))
-        for region in _regions(pieces, _pieces(base[: step.start] + step.text + base[step.end :]))
-    )
+    changes: dict[int, list[Region]] = defaultdict(list)
+    for step in (*small_turns(base), *swaps(base)):
+        for region in _regions(pieces, _pieces(base[: step.start] + step.text + base[step.end :])):
+            changes[region[0]].append(region)
+    return dict(changes)
 
 
 def _regions(pieces: Pieces, others: Pieces) -> list[Region]:

@@ -1,8 +1,8 @@
 """The probability that a candidate says what its source says, in good English: a logistic function of what is known.
 
-The coefficients were fitted to what strict readers said of the program's own candidates, and to pairs of sentences whose
-verdicts are certain: rewordings written by hand, and the same broken on purpose (`benchmarks/faithfulness`). They
-belong to one pair of models; results of other pairs have no confidence, and neither has text that is not English,
+The coefficients were fitted to what strict readers said of the program's own candidates, and to pairs of sentences
+whose verdicts are certain: rewordings written by hand, and the same broken on purpose (`benchmarks/faithfulness`).
+They belong to one pair of models; results of other pairs have no confidence, and neither has text that is not English,
 because the ledger knows no other language.
 """
 
@@ -121,9 +121,11 @@ def with_confidence(pair: str, source: str, ranked: Sequence[Paraphrase]) -> lis
     if fitted is None or not is_english(source):
         return list(ranked)
     return [
-        item
+        replace(item, confidence=1.0)
+        if item.copy
+        else item
         if item.cost is None
-        else replace(item, confidence=1.0 if item.copy else fitted.confidence(features_of(source, item)))
+        else replace(item, confidence=fitted.confidence(features_of(source, item)))
         for item in ranked
     ]
 
