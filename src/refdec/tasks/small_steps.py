@@ -93,9 +93,11 @@ def combinations(steps: Sequence[Weighed]) -> list[list[Step]]:
         best = [other[0].step for other in places[:count]]
         chosen.append(best)
         for changed in range(count):
-            chosen += [[*best[:changed], other.step, *best[changed + 1 :]] for other in places[changed][1:]]
+            rest = [*best[:changed], *best[changed + 1 :]]
+            others = (other.step for other in places[changed][1:])
+            chosen += [[*rest, other] for other in others if not any(_overlap(other, step) for step in rest)]
             if count > 2:
-                chosen.append([*best[:changed], *best[changed + 1 :]])
+                chosen.append(rest)
     return chosen
 
 
