@@ -275,6 +275,8 @@ class Account:
             persons.add(unit.person)
             return price
         price = unit.new
+        if not unit.options:
+            return price
         for option in unit.options:
             if _is_free(option, slots):
                 if option.cost < price or not price:
@@ -302,7 +304,7 @@ class Account:
                     for place in other.slots:
                         slots[place] = holder
                     return option.cost + other.cost - held.cost
-        again = bool(unit.options) and unit.options[0].cost <= COSTS.form
+        again = unit.options[0].cost <= COSTS.form
         return min(unit.new, COSTS.again) if again and unit.new < COSTS.number else unit.new
 
     def _person_price(self, person: str) -> float:

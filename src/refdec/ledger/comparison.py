@@ -5,6 +5,7 @@ Plain rules and a lexicon, no model. It knows English; of other languages it com
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -61,15 +62,29 @@ class Comparison:
 @lru_cache(maxsize=4096)
 def compare(source: str, text: str) -> Comparison:
     """Account for every word of two texts: the second one should say what the first one says."""
+    alignment, words = _words_compared(source, text)
+    english = is_english(source)
+    checked = [item for check in CHECKS for item in check(alignment)] if english else []
+    changes = turned_comparisons(alignment, [*words, *checked])
+    return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
+
+
+def faithful_cost(source: str, text: str) -> float:
+    """The cost of a faithful text; infinite for others, of which most are known by one of their words."""
+    _, changes = _words_compared(source, text)
+    if any(item.cost > FAITHFUL and item.kind != "opposite" for item in changes):
+        return math.inf
+    whole = compare(source, text)
+    return whole.cost if whole.faithful else math.inf
+
+
+@lru_cache(maxsize=256)
+def _words_compared(source: str, text: str) -> tuple[Alignment, tuple[Change, ...]]:
+    """Two texts aligned, and what became of each word by itself."""
     here, there = read(source), read(text)
     here, there = sharing_names(here, there), sharing_names(there, here)
     alignment = align(here, there)
-    english = is_english(source)
-    changes = [*_matched(alignment), *_left_over(alignment)]
-    if english:
-        changes += [item for check in CHECKS for item in check(alignment)]
-    changes = turned_comparisons(alignment, changes)
-    return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
+    return alignment, (*_matched(alignment), *_left_over(alignment))
 
 
 def _total(changes: list[Change]) -> float:

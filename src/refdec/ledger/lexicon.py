@@ -50,24 +50,33 @@ def _table() -> bytes:
     return files("refdec.ledger").joinpath("lexicon.txt").read_bytes()
 
 
-def _line(key: str) -> list[str] | None:
-    """The fields after the key, found by bisection."""
-    table, wanted = _table(), key.encode("ascii", "replace")
+def _place(wanted: bytes) -> int:
+    """The beginning of the first line whose key is not smaller, found by bisection."""
+    table = _table()
     low, high = 1, len(table)  # both are beginnings of lines
     while low < high:
-        start = table.rfind(b"\n", 0, (low + high) // 2) + 1
-        if start < low:
-            start = low
+        start = max(low, table.rfind(b"\n", 0, (low + high) // 2) + 1)
         end = table.find(b"\n", start)
-        line = table[start:end]
-        word = line.partition(b"\t")[0]
-        if word == wanted:
-            return line.decode("ascii").split("\t")[1:]
-        if word < wanted:
+        if table[start:end].partition(b"\t")[0] < wanted:
             low = end + 1
         else:
             high = start
-    return None
+    return low
+
+
+def _line(key: str) -> list[str] | None:
+    """The fields after the key."""
+    table, wanted = _table(), key.encode("ascii", "replace")
+    start = _place(wanted)
+    found, *fields = table[start : table.find(b"\n", start)].split(b"\t")
+    return [field.decode("ascii") for field in fields] if found == wanted else None
+
+
+@lru_cache(maxsize=1 << 15)
+def begins_phrase(joined: str) -> bool:
+    """Whether these words, which are joined by "_", are a phrase of the lexicon, or the beginning of one."""
+    beginning = joined.encode("ascii", "replace") + b"_"
+    return entry(joined) is not None or _table().startswith(beginning, _place(beginning))
 
 
 @lru_cache(maxsize=1 << 14)

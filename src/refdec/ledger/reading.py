@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from refdec.ledger import function_words as closed
-from refdec.ledger.lexicon import OWNER, Lemma, Meaning, entry, lemmas, meaning, own_groups
+from refdec.ledger.lexicon import OWNER, Lemma, Meaning, begins_phrase, entry, lemmas, meaning, own_groups
 from refdec.text.stems import stem
 
 
@@ -47,11 +47,16 @@ class Word:
     opens: bool = False
     parts: frozenset[str] = field(init=False, repr=False, compare=False)
     names: frozenset[str] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         parts, names = _known_by(self.lower, self.bases)
         object.__setattr__(self, "parts", parts)
         object.__setattr__(self, "names", names)
+        object.__setattr__(self, "_hash", hash((self.text, self.kind, self.bases)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def meaning(self) -> Meaning:
@@ -127,7 +132,8 @@ def read_part(chunks: Sequence[str]) -> Reading:
         opens, capitals, plain = part.opens, capitals + part.capital, plain and part.plain
     if not plain:
         words = _in_context(words)
-    return Reading("", tuple(words), tuple(_phrases(words, apart=False)), False)
+    may_have_phrases = not plain or any(map(_may_begin, ("", *chunks), chunks))
+    return Reading("", tuple(words), tuple(_phrases(words, apart=False)) if may_have_phrases else (), False)
 
 
 class _Part(NamedTuple):
@@ -151,6 +157,19 @@ def _part(chunk: str, number: int, opens: bool) -> _Part | None:
         return None
     words, opens = _words_of(pieces, number, 0, opens, False)
     return _Part(words, opens, chunk[:1].isupper(), not (_counts(words) or _may_name(words) or _is_told(words)))
+
+
+@lru_cache(maxsize=1 << 15)
+def _may_begin(chunk: str, after: str) -> bool:
+    """Whether a phrase may go on from one chunk to the next, or begin inside the next; chunks that are plain."""
+    for opens in (True, False):
+        parts = [part for part in (_part(chunk, 0, opens), _part(after, 0, opens)) if part is not None]
+        words = [word for part in parts for word in part.words]
+        for word, second in pairwise(words):
+            for first, own, longest, _ in _openings(word.lower, word.bases):
+                if not own.keys().isdisjoint(second.names) or (longest and begins_phrase(f"{first}_{second.lower}")):
+                    return True
+    return False
 
 
 def _counts(words: Sequence[Word]) -> bool:
@@ -717,7 +736,8 @@ def _phrases(words: list[Word], apart: bool = True) -> list[Phrase]:
                 if len(run) == len(phrase) - 1 and all(map(_is, run, phrase[1:])):
                     add(tuple(range(at, at + len(phrase))), "_".join(phrase))
             joined = first
-            for place in range(at + 1, min(at + longest, len(words))):
+            begins = longest and begins_phrase(f"{first}_{words[at + 1].lower}")
+            for place in range(at + 1, min(at + longest, len(words))) if begins else ():
                 if words[place].kind in ("mark", "number"):
                     break
                 joined = f"{joined}_{words[place].lower}"

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from refdec.ledger.comparison import compare
+from refdec.ledger.comparison import compare, faithful_cost
 from refdec.ledger.costs import FAITHFUL
 from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
@@ -142,7 +142,7 @@ async def _priced(
             written[text] = written.get(text, frozenset()) | {side}
         new = [text for text in distinct(list(written)) if text not in costs and not says_again(text, source)]
         costs |= {text: compare(source, text).cost for text in new}
-        costs |= joined(source, {source: 0.0} | costs, lambda text: compare(source, text).cost, FAITHFUL)
+        costs |= joined(source, {source: 0.0} | costs, lambda text: faithful_cost(source, text), FAITHFUL)
         priced = Priced(source, costs, written)
         if priced.has_enough():
             break
