@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from operator import itemgetter
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.reading import Word, read
@@ -142,10 +143,20 @@ def _ways(line: str) -> list[Way]:
 
 
 _TABLE = tuple(tuple(_ways(line)) for line in FRAMES.strip().splitlines())
-_PLAIN = tuple(
-    tuple(frozenset(word for run in way for word in run if word[0] not in "@&" and word not in _BASES) for way in ways)
-    for ways in _TABLE
-)
+
+
+def _by_longest_word() -> dict[str, list[tuple[int, int, frozenset[str]]]]:
+    """Each way, as the numbers of its frame and its own and the words that it needs, by the longest of these words."""
+    ways: dict[str, list[tuple[int, int, frozenset[str]]]] = {}
+    for number, frame in enumerate(_TABLE):
+        for place, way in enumerate(frame):
+            needed = frozenset(word for run in way for word in run if word[0] not in "@&" and word not in _BASES)
+            ways.setdefault(max(sorted(needed), key=len, default=""), []).append((number, place, needed))
+    return ways
+
+
+_WAYS = _by_longest_word()
+_ORDER = itemgetter(0, 1)
 
 
 def in_other_frames(source: str, text: str) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -164,14 +175,13 @@ def in_other_frames(source: str, text: str) -> Iterator[tuple[tuple[int, ...], t
 def _said(text: str) -> dict[int, dict[int, tuple[int, ...]]]:
     """For each frame that a text has, the ways in which it says it, and the places of their words."""
     reading = read(text)
-    words = {word.lower for word in reading.words} | {base for word in reading.words for base, _ in word.bases}
+    words = {"", *(word.lower for word in reading.words), *(base for word in reading.words for base, _ in word.bases)}
     said: dict[int, dict[int, tuple[int, ...]]] = {}
-    for number, plain in enumerate(_PLAIN):
-        for way, needed in enumerate(plain):
-            if needed <= words:
-                places = _places(reading.words, _TABLE[number][way])
-                if places:
-                    said.setdefault(number, {})[way] = places
+    for number, way, needed in sorted((item for word in words & _WAYS.keys() for item in _WAYS[word]), key=_ORDER):
+        if needed <= words:
+            places = _places(reading.words, _TABLE[number][way])
+            if places:
+                said.setdefault(number, {})[way] = places
     return said
 
 
