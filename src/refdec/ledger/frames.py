@@ -41,6 +41,37 @@ maybe … @will = perhaps … @will = possibly … @will = @may
 maybe = perhaps = @may = possibly
 likely = probably
 @will probably = be likely to = be probably going to = be expected to
+be expected to = should = be likely to
+most of them = mostly = most of whom = most of which = the majority of them
+be survived by = leave behind = leave
+prefer … to = like … better than = like … more than
+too young to = not old enough to
+too old to = not young enough to
+too small to = not big enough to = not large enough to
+too weak to = not strong enough to
+too short to = not tall enough to = not long enough to
+too poor to = not rich enough to = not have enough money to
+need not = do not @must to = do not need to = not necessary to
+nowhere to be found = @can not find … anywhere = not be found anywhere
+say nothing = not say a word = not say anything = remain silent = stay silent
+do nothing = not do anything
+see nothing = not see anything
+find nothing = not find anything
+eat nothing = not eat anything
+know nothing = not know anything
+have nothing = not have anything
+nothing … can be done = there be nothing … @can do
+not enough = too few = too little
+not have enough = have too few = have too little = lack
+never again = not … again
+no more than = at most
+no fewer than = at least = no less than
+not long after = soon after = shortly after
+not far from = near = close to
+not only = more than just
+no one but = only = nobody but = none but
+nothing but = only
+all but one = except one
 would not say = do not say = do not reveal = do not disclose = decline to say = refuse to say = would not reveal
 force … to = @must to = oblige … to = make … have to
 how do @p know = how can @p tell = how can @p know = how do @p tell

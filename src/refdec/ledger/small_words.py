@@ -136,7 +136,8 @@ def _prepositions(
         if at + 1 < len(reading.words)
     )
     span = number and changed <= {"between", "from", "to"} and _is_span(source) and _is_span(text)
-    if share or span or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
+    odds = number and {"out", "in"} <= changed <= {"out", "of", "in"}  # "four out of five", "four in five"
+    if odds or share or span or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
         cost = COSTS.determiner
     elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
