@@ -41,6 +41,12 @@ maybe … @will = perhaps … @will = possibly … @will = @may
 maybe = perhaps = @may = possibly
 likely = probably
 @will probably = be likely to = be probably going to = be expected to
+which be why = because = so = that be why
+the last time … be = last
+the first time … be = first
+what be &p opinion of = what do &p think of = what do &p think about
+make sure = not forget to = remember to = be sure to
+not wait to = look forward to
 be expected to = should = be likely to
 most of them = mostly = most of whom = most of which = the majority of them
 be survived by = leave behind = leave
