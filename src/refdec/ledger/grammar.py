@@ -173,6 +173,9 @@ def _chain(words: Sequence[Word], at: int) -> list[int]:
         else:
             break
         place -= 1
+    owns = bool(chain) and words[at].kind != "auxiliary" and "participle" not in forms
+    if owns and words[chain[-1]].kind == "auxiliary" and words[chain[-1]].lower in closed.HAVE:
+        return []  # "has no plans"
     return chain
 
 
@@ -223,13 +226,6 @@ def _chain_tense(words: Sequence[Word], chain: Sequence[int]) -> tuple[str, bool
 def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     word = words[at]
     forms = verb_forms(word.lower)
-    if (
-        chain
-        and words[chain[-1]].lower in closed.HAVE
-        and "participle" not in forms
-        and words[chain[-1]].kind == "auxiliary"
-    ):
-        chain = []  # "has no plans"
     if chain:
         tense, after_be = _chain_tense(words, chain)
         return Verb(frozenset({tense}), after_be and "participle" in forms, chain[0], after_be and "ing" in forms)
