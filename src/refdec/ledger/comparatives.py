@@ -100,8 +100,9 @@ def _sides(reading: Reading, than: int, origin: Callable[[int], int | None]) -> 
     words = reading.words
     start = next((at + 1 for at in range(than, -1, -1) if words[at].text in ".;:!?"), 0)
     end = next((at for at in range(than, len(words)) if words[at].kind == "mark"), len(words))
-    sides = []
-    for places in (range(start, than), range(than + 1, end)):
+    ranges = range(start, than), range(than + 1, end)
+    sides: list[set[int | str]] = []
+    for places in ranges:
         side: set[int | str] = set()
         for at in places:
             word = words[at]
@@ -110,5 +111,9 @@ def _sides(reading: Reading, than: int, origin: Callable[[int], int | None]) -> 
             elif word.kind == "name" or (word.kind == "content" and word.is_part("n")):
                 place = origin(at)
                 side |= {place} if place is not None else set()
-        sides.append(frozenset(side))
-    return sides[0], sides[1]
+        sides.append(side)
+    for side, places in zip(sides, ranges, strict=True):
+        owners = {closed.PERSONS[words[at].lower] for at in places if words[at].lower in closed.POSSESSIVES}
+        plain = {closed.PERSONS[words[at].lower] for at in places if words[at].kind == "person"} - owners
+        side -= (owners - plain) & sides[0] & sides[1]  # "my brother is older than I"
+    return frozenset(sides[0]), frozenset(sides[1])

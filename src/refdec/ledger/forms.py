@@ -80,8 +80,8 @@ def tense_cost(verb: Verb, other: Verb) -> float:
     either = verb.tenses | other.tenses
     if "" in either or "modal" in either or verb.tenses & other.tenses:  # modals are compared on their own
         return 0.0
-    if either == {"present", "perfect"} and verb.ongoing != other.ongoing:
-        return COSTS.tense  # "is filming", "has filmed"
+    if either == {"present", "perfect"} and (verb.ongoing != other.ongoing or not (verb.passive or other.passive)):
+        return COSTS.tense  # "is filming", "has filmed"; "works", "has worked"
     if any(_compatible(one, two) for one in verb.tenses for two in other.tenses):
         return COSTS.perfect
     return COSTS.tense

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from operator import itemgetter
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.reading import Word, read
@@ -40,6 +41,43 @@ maybe … @will = perhaps … @will = possibly … @will = @may
 maybe = perhaps = @may = possibly
 likely = probably
 @will probably = be likely to = be probably going to = be expected to
+which be why = because = so = that be why
+the last time … be = last
+the first time … be = first
+what be &p opinion of = what do &p think of = what do &p think about
+make sure = not forget to = remember to = be sure to
+not wait to = look forward to
+be expected to = should = be likely to
+most of them = mostly = most of whom = most of which = the majority of them
+be survived by = leave behind = leave
+prefer … to = like … better than = like … more than
+too young to = not old enough to
+too old to = not young enough to
+too small to = not big enough to = not large enough to
+too weak to = not strong enough to
+too short to = not tall enough to = not long enough to
+too poor to = not rich enough to = not have enough money to
+need not = do not @must to = do not need to = not necessary to
+nowhere to be found = @can not find … anywhere = not be found anywhere
+say nothing = not say a word = not say anything = remain silent = stay silent
+do nothing = not do anything
+see nothing = not see anything
+find nothing = not find anything
+eat nothing = not eat anything
+know nothing = not know anything
+have nothing = not have anything
+nothing … can be done = there be nothing … @can do
+not enough = too few = too little
+not have enough = have too few = have too little = lack
+never again = not … again
+no more than = at most
+no fewer than = at least = no less than
+not long after = soon after = shortly after
+not far from = near = close to
+not only = more than just
+no one but = only = nobody but = none but
+nothing but = only
+all but one = except one
 would not say = do not say = do not reveal = do not disclose = decline to say = refuse to say = would not reveal
 force … to = @must to = oblige … to = make … have to
 how do @p know = how can @p tell = how can @p know = how do @p tell
@@ -142,10 +180,20 @@ def _ways(line: str) -> list[Way]:
 
 
 _TABLE = tuple(tuple(_ways(line)) for line in FRAMES.strip().splitlines())
-_PLAIN = tuple(
-    tuple(frozenset(word for run in way for word in run if word[0] not in "@&" and word not in _BASES) for way in ways)
-    for ways in _TABLE
-)
+
+
+def _by_longest_word() -> dict[str, list[tuple[int, int, frozenset[str]]]]:
+    """Each way, as the numbers of its frame and its own and the words that it needs, by the longest of these words."""
+    ways: dict[str, list[tuple[int, int, frozenset[str]]]] = {}
+    for number, frame in enumerate(_TABLE):
+        for place, way in enumerate(frame):
+            needed = frozenset(word for run in way for word in run if word[0] not in "@&" and word not in _BASES)
+            ways.setdefault(max(sorted(needed), key=len, default=""), []).append((number, place, needed))
+    return ways
+
+
+_WAYS = _by_longest_word()
+_ORDER = itemgetter(0, 1)
 
 
 def in_other_frames(source: str, text: str) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -164,14 +212,13 @@ def in_other_frames(source: str, text: str) -> Iterator[tuple[tuple[int, ...], t
 def _said(text: str) -> dict[int, dict[int, tuple[int, ...]]]:
     """For each frame that a text has, the ways in which it says it, and the places of their words."""
     reading = read(text)
-    words = {word.lower for word in reading.words} | {base for word in reading.words for base, _ in word.bases}
+    words = {"", *(word.lower for word in reading.words), *(base for word in reading.words for base, _ in word.bases)}
     said: dict[int, dict[int, tuple[int, ...]]] = {}
-    for number, plain in enumerate(_PLAIN):
-        for way, needed in enumerate(plain):
-            if needed <= words:
-                places = _places(reading.words, _TABLE[number][way])
-                if places:
-                    said.setdefault(number, {})[way] = places
+    for number, way, needed in sorted((item for word in words & _WAYS.keys() for item in _WAYS[word]), key=_ORDER):
+        if needed <= words:
+            places = _places(reading.words, _TABLE[number][way])
+            if places:
+                said.setdefault(number, {})[way] = places
     return said
 
 

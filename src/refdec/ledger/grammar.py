@@ -176,6 +176,9 @@ def _chain(words: Sequence[Word], at: int) -> list[int]:
         else:
             break
         place -= 1
+    owns = bool(chain) and words[at].kind != "auxiliary" and "participle" not in forms
+    if owns and words[chain[-1]].kind == "auxiliary" and words[chain[-1]].lower in closed.HAVE:
+        return []  # "has no plans"
     return chain
 
 

@@ -152,6 +152,8 @@ def _is_implied(reading: Reading, modal: int, other: Reading, mates: dict[int, i
     for at in range(modal + 1, min(modal + 4, len(words))):
         place = mates.get(at)
         if place is not None and place > 0:
+            if other.words[place].lower.endswith("ing") and not reading.words[at].lower.endswith("ing"):
+                return True  # "creating a firm", "which will create a firm"
             return other.words[place - 1].lower == "to" and not (place > 1 and other.words[place - 2].kind == "modal")
     return False
 

@@ -367,7 +367,7 @@ def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, sh
         return Word(raw, lower, "mark", start, end)
     if kind in ("number", "fraction"):
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)
-    capital = raw[:1].isupper() and not shouted
+    capital = raw[:1].isupper() and (not shouted or raw == "US")
     inside = capital and not opens
     if lower in closed.NUMBER_WORDS or lower in closed.SCALES or (lower in closed.ORDINALS and not inside):
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)

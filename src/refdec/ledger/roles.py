@@ -133,6 +133,8 @@ def _is_bare(words: Sequence[Word], at: int) -> bool:
 
 
 def _is_thing(word: Word) -> bool:
+    if is_owner(word):
+        return False  # "the court's decision"
     if word.lower in closed.DAYS or word.lower in closed.MONTHS or any(base in closed.TIMES for base, _ in word.bases):
         return False
     return word.kind == "name" or (word.kind == "content" and word.is_part("n"))

@@ -4,6 +4,8 @@ Each function looks at one word of one side (`in_source` tells which) of an alig
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
 from refdec.ledger.reading import Reading
@@ -46,9 +48,15 @@ def is_support(alignment: Alignment, at: int, in_source: bool) -> bool:
 def is_any(alignment: Alignment, at: int, in_source: bool) -> bool:
     """Whether a word only goes with a negation: "nobody ever", "never by anyone"."""
     reading, other = (alignment.source, alignment.text) if in_source else (alignment.text, alignment.source)
+    if reading.words[at].lower == "ever" and _both_ask(alignment):
+        return True
     return reading.words[at].lower in ("ever", "anyone", "anybody", "anything", "any") and all(
         any(word.kind == "negation" for word in side.words) for side in (reading, other)
     )
+
+
+def _both_ask(alignment: Alignment) -> bool:
+    return alignment.source.question and alignment.text.question
 
 
 def is_class(alignment: Alignment, at: int, in_source: bool) -> bool:
@@ -182,6 +190,8 @@ def is_becoming(alignment: Alignment, at: int, in_source: bool) -> bool:
     mates = alignment.to_text if in_source else alignment.to_source
     after = [word.lower for word in reading.words[at + 1 : at + 3]]
     place = mates.get(at + 2)
+    if at and reading.words[at - 1].lower == "to" and "become" in reading.words[at].meaning.names:
+        return any(one.lower == "to" and two.lower == "be" for one, two in pairwise(other.words))
     if "become" not in reading.words[at].meaning.names or after[:1] != ["the"] or not place:
         return False
     return any(word.lower in closed.BE for word in other.words[max(0, place - 2) : place])

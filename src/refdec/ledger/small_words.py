@@ -136,7 +136,8 @@ def _prepositions(
         if at + 1 < len(reading.words)
     )
     span = number and changed <= {"between", "from", "to"} and _is_span(source) and _is_span(text)
-    if share or span or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
+    odds = number and {"out", "in"} <= changed <= {"out", "of", "in"}  # "four out of five", "four in five"
+    if odds or share or span or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
         cost = COSTS.determiner
     elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
@@ -158,7 +159,9 @@ def _after_noun(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[in
     noun = alignment.source.words[gap[0] - 1]
     at, other = gap[0], other_gap[0]
     first = alignment.source.words[at].lower, alignment.text.words[other].lower
-    plain = noun.kind == "content" and noun.is_part("n") and not noun.is_part("v") and not noun.is_part("a")
+    before = alignment.source.words[at - 2] if at > 1 else noun
+    pointed = before.kind in ("determiner", "number") or before.lower in closed.POSSESSIVES
+    plain = noun.kind == "content" and noun.is_part("n") and (pointed or not (noun.is_part("v") or noun.is_part("a")))
     return plain and not any(set(first) <= group for group in _SAME_PLACE)
 
 

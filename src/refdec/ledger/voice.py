@@ -31,6 +31,8 @@ def voices(alignment: Alignment) -> Iterator[Change]:
             continue
         if _may_describe(here, at) or _may_describe(there, other):
             continue
+        if _shares_auxiliary(source, here, at) or _shares_auxiliary(text, there, other):
+            continue
         first, other_first = here[at].first, there[other].first
         before = [place for place in alignment.to_text if place < first]
         if not before or alignment.to_text[max(before)] >= other_first:
@@ -46,6 +48,17 @@ def _may_describe(found: Mapping[int, Verb], at: int) -> bool:
     if verb.first != at or not (verb.passive or "" in verb.tenses):
         return False
     return any("" not in other.tenses for place, other in found.items() if place != at) or verb.tenses == {""}
+
+
+def _shares_auxiliary(reading: Reading, found: Mapping[int, Verb], at: int) -> bool:
+    """Whether a participle after "and" may go with the auxiliary of a passive before: "was stolen and found"."""
+    words = reading.words
+    joined = any(word.lower in ("and", "or", "but") for word in words[max(0, at - 3) : at])
+    return (
+        joined
+        and found[at].first == at
+        and any(verb.passive and place < at and verb.first < place for place, verb in found.items())
+    )
 
 
 def _object_moved(alignment: Alignment, at: int, other_first: int) -> bool:
