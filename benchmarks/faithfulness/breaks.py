@@ -23,8 +23,9 @@ KINDS = ("negation", "number", "names", "word", "drop", "add", "tense", "grammar
 drops a clause, adds one, puts another tense, or breaks the grammar and nothing else."""
 
 HALVES = ("tuning", "held-out", "fresh-tuning", "fresh-held-out")
-"""Rules are tuned on the tuning halves and measured on the others. The fresh pairs were written after the rules, by
-someone who had not read the rules or the other pairs; which half a fresh pair is in depends on a hash of its id."""
+"""Rules are tuned on the tuning halves and counted on the others. Which half a fresh pair is in depends on a hash of
+its id. The fresh pairs were written before their author had read the rules; the same author then wrote later rules, so
+the fresh halves are blind for the rules that were there before, and not for those."""
 
 
 @dataclass(frozen=True, slots=True)
