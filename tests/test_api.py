@@ -72,7 +72,8 @@ def test_a_new_preset_does_not_become_the_default(
     monkeypatch.setitem(refdec.PRESETS, kind.task, presets)
     assert default_preset(kind, "cpu") == ("faithful" if issubclass(kind, ParaphraseSettings) else "fast")
     assert default_preset(kind, "cpu", examples=False) == "fast"
-    assert default_preset(kind, "cuda") == on_gpu
+    assert default_preset(kind, "cuda", examples=False) == on_gpu
+    assert default_preset(kind, "cuda") == ("faithful" if issubclass(kind, ParaphraseSettings) else on_gpu)
 
 
 def test_infill_all_takes_what_infill_takes(small: Reflector) -> None:

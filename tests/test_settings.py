@@ -48,7 +48,7 @@ def test_every_task_has_its_presets(kind: type[FingerprintSettings]) -> None:
     assert all(type(found) is kind for found in PRESETS[kind.task].values())
     assert preset(kind, "paper") == kind()
     assert default_preset(kind, "cpu", examples=False) == "fast"
-    assert default_preset(kind, "cuda") == list(PRESETS[kind.task])[-1] != "fast"
+    assert default_preset(kind, "cuda", examples=False) == list(PRESETS[kind.task])[-1] != "fast"
     with pytest.raises(SettingsError, match=f"no {kind.task} preset 'fats' .did you mean 'fast'"):
         preset(kind, "fats")
 

@@ -199,10 +199,10 @@ PRESETS["fingerprint"] = {name: settings.description() for name, settings in PRE
 
 CPU_PRESET = "fast"
 GPU_PRESETS = {"paraphrase": "deep", "rewrite": "deep", "fingerprint": "deep", "infill": "released", "score": "wide"}
-"""The default on each kind of device."""
+"""The default on each kind of device where there is no better one."""
 
 ECHO_PRESET = "faithful"
-"""The default on a CPU for tasks that have it, if the pair has examples: with them it can quote its source."""
+"""The default for tasks that have it, if the pair has examples: with them it can quote its source."""
 
 
 def preset(kind: type[AnySettings], name: str) -> AnySettings:
@@ -219,9 +219,9 @@ def preset(kind: type[AnySettings], name: str) -> AnySettings:
 
 def default_preset(kind: type[Settings], device: str, examples: bool = True) -> str:
     """The preset for a kind of device ("cpu", "cuda") and a pair that has examples of rewording, or has none."""
-    if device == "cuda":
-        return GPU_PRESETS[kind.task]
-    return ECHO_PRESET if examples and issubclass(kind, ParaphraseSettings) else CPU_PRESET
+    if examples and issubclass(kind, ParaphraseSettings):
+        return ECHO_PRESET
+    return GPU_PRESETS[kind.task] if device == "cuda" else CPU_PRESET
 
 
 def resolve(

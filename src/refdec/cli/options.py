@@ -81,11 +81,12 @@ def together(*options: Callable[[Any], Any]) -> Callable[[Command], Command]:
 def setting_options(kind: type[FingerprintSettings]) -> Callable[[Command], Command]:
     """The presets of a task and one option for every setting; what is not given stays as the preset has it."""
     on_cpu, on_gpu = (default_preset(kind, device) for device in ("cpu", "cuda"))
+    default = on_cpu if on_cpu == on_gpu else f"{on_cpu} on a CPU, else {on_gpu}"
     choice = click.option(
         "--preset",
         type=click.Choice(list(PRESETS[kind.task])),
         metavar="NAME",
-        help=f"settings by name [{on_cpu} on a CPU, else {on_gpu}]",
+        help=f"settings by name [{default}]",
     )
     return together(choice, options_of(kind, PRESETS[kind.task]))
 
