@@ -21,6 +21,7 @@ from refdec.cli.infill import infill_command
 from refdec.cli.paraphrase import paraphrase_command
 from refdec.cli.rewrite import rewrite_command
 from refdec.cli.score import score_command
+from refdec.cli.serve import serve_command
 from refdec.cli.train import train_command
 from refdec.errors import RefdecError
 
@@ -54,6 +55,7 @@ def commands() -> None:
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
       refdec train stories.txt -o pair --minutes 0.1
+      refdec serve --port 8000
 
     refdec COMMAND --help explains a command and its options.
     """
@@ -69,6 +71,7 @@ for command in (
     batch_command,
     evaluate_command,
     train_command,
+    serve_command,
 ):
     commands.add_command(command)
 
