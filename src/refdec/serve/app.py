@@ -31,6 +31,7 @@ from refdec.serve.failures import STATUSES, Failure, JsonResponse, Refusal, fail
 from refdec.serve.headers import SafeHeaders
 from refdec.serve.limits import Limits
 from refdec.serve.metrics import CONTENT_TYPE, Metrics
+from refdec.serve.page.forms import forms
 from refdec.serve.pieces import (
     Pieces,
     diff_pieces,
@@ -216,7 +217,7 @@ def _add_page(app: FastAPI, lock: Key | None) -> None:
 
         @app.get("/", include_in_schema=False)
         async def page(request: Request) -> Any:
-            context = {"version": refdec.__version__, "needs_key": lock is not None}
+            context = {"version": refdec.__version__, "forms": forms()}
             return templates.TemplateResponse(request, "index.html", context)
 
 

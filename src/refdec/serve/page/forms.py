@@ -1,4 +1,4 @@
-"""The settings of each task as a form shows them: names, help, ranges, and their values in the presets.
+"""The settings of each task as a form shows them: names, help, ranges on this server, and their values in the presets.
 
 Made from the settings' own metadata, so that a new setting is on the page without a change there. Knows no HTML.
 """
@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from refdec.serve.limits import HIGHEST
 from refdec.settings import (
     PRESETS,
     FingerprintSettings,
@@ -75,7 +76,7 @@ def _fields(kind: type[FingerprintSettings]) -> Iterator[Field]:
             kind="truth" if truth else "choice" if choices else "number",
             choices=choices,
             low=details["low"],
-            high=min(details["high"], 2**53 - 1),  # the largest whole number that a browser has exactly
+            high=min(details["high"], HIGHEST.get(item.name, details["high"])),
             step="1" if isinstance(item.default, int) else "any",
             presets=json.dumps(values),
         )

@@ -22,9 +22,12 @@ export function wordsOf(text) {
 export function covered(words, changes, side) {
   const width = (change) => change[side][1] - change[side][0];
   const placed = changes.filter((change) => change[side] && change.kind !== "roles");
-  return words.map(({ from, to }) => placed
-    .filter((change) => change[side][0] < to && from < change[side][1])
-    .sort((one, other) => width(one) - width(other))[0]);
+  return words.map(
+    ({ from, to }) =>
+      placed
+        .filter((change) => change[side][0] < to && from < change[side][1])
+        .sort((one, other) => width(one) - width(other))[0],
+  );
 }
 
 /** Pairs [source, text] of word numbers: the heaviest run of kept words that stands in the same order in both. */

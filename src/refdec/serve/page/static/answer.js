@@ -5,8 +5,9 @@ import { contextPicture } from "./contexts.js";
 import { fitTable } from "./fits.js";
 import { save } from "./clipboard.js";
 
-const ABOUT = `The models imagined these contexts. The longer its bar, the more a context says about the text; words that
-  it shares with the texts stand out.`;
+const ABOUT =
+  "The models imagined these contexts. The longer its bar, the more a context says about the text; " +
+  "words that it shares with the texts stand out.";
 
 /** `rows` are {text, fits} for the table, and may be empty; `yardstick` names what fits are compared with. */
 export function showContexts(panel, { contexts, held, texts, rows, yardstick }) {
@@ -16,8 +17,15 @@ export function showContexts(panel, { contexts, held, texts, rows, yardstick }) 
     make("h3", {}, `What could stand around ${yardstick}`),
     make("p", { class: "about" }, ABOUT),
     contextPicture(contexts, held, texts),
-    rows.length ? make("details", { class: "numbers" }, make("summary", {}, "All fits in numbers"),
-      fitTable(rows, contexts, yardstick)) : "");
+    rows.length
+      ? make(
+          "details",
+          { class: "numbers" },
+          make("summary", {}, "All fits in numbers"),
+          fitTable(rows, contexts, yardstick),
+        )
+      : "",
+  );
 }
 
 /** The buttons below the answer, for what it holds now. */

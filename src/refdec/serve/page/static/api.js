@@ -12,7 +12,8 @@ const JSON_BODY = { "Content-Type": "application/json" };
 export async function* run(task, body, signal) {
   const response = await post(`v1/${task}`, body, signal, "text/event-stream");
   if (!(response.headers.get("Content-Type") ?? "").startsWith("text/event-stream")) {
-    for (const [index, result] of (await response.json()).results.entries()) yield { kind: "result", data: { index, result } };
+    for (const [index, result] of (await response.json()).results.entries())
+      yield { kind: "result", data: { index, result } };
     return;
   }
   for await (const event of events(response)) {
@@ -29,13 +30,16 @@ export async function differences(pairs, signal) {
   return (await response.json()).results;
 }
 
-export async function models() {
-  const response = await fetch("v1/models", { headers: { Accept: "application/json" } });
-  return response.ok ? response.json() : null;
+/** The pair of models that the server has, with its presets. */
+export async function pair() {
+  const response = await ask("v1/models", {});
+  return (await response.json()).models[0];
 }
 
-async function post(path, body, signal, accept) {
-  const request = { method: "POST", headers: { ...JSON_BODY, Accept: accept }, body: JSON.stringify(body), signal };
+const post = (path, body, signal, accept) =>
+  ask(path, { method: "POST", headers: { ...JSON_BODY, Accept: accept }, body: JSON.stringify(body), signal });
+
+async function ask(path, request) {
   for (;;) {
     const response = await fetch(path, request).catch((error) => {
       if (error.name === "AbortError") throw error;
@@ -43,7 +47,7 @@ async function post(path, body, signal, accept) {
     });
     if (response.ok) return response;
     if (response.status !== 401) throw new Refusal(await words(response));
-    await openSession(signal);
+    await openSession(request.signal);
   }
 }
 

@@ -34,12 +34,23 @@ export class Chart {
       ]),
       ...[0, 25, 50, 75, 100].map((value) => title(String(value), across(value), BOX.bottom + 18, "middle")),
       title(scale.name, BOX.left, BOX.top - 11, "start"),
-      draw("rect", { class: "left-out", x: BOX.left, y: BOX.top, width: line - BOX.left, height: BOX.bottom - BOX.top }),
+      draw("rect", {
+        class: "left-out",
+        x: BOX.left,
+        y: BOX.top,
+        width: line - BOX.left,
+        height: BOX.bottom - BOX.top,
+      }),
       draw("polyline", { class: "front", points: best.map((item) => place(item).join(",")).join(" ") }),
       draw("line", { class: "least", x1: line, x2: line, y1: BOX.top, y2: BOX.bottom }),
-      ...[...items].reverse().map((item) => this.#point(item, place(item), {
-        inside: inside.includes(item), best: item === inside[0], "on-front": best.includes(item), doubtful: item.doubtful,
-      })),
+      ...[...items].reverse().map((item) =>
+        this.#point(item, place(item), {
+          inside: inside.includes(item),
+          best: item === inside[0],
+          "on-front": best.includes(item),
+          doubtful: item.doubtful,
+        }),
+      ),
     );
   }
 
@@ -47,10 +58,13 @@ export class Chart {
     const classes = ["point", ...Object.keys(states).filter((name) => states[name])];
     const radius = states.best ? 6.5 : states["on-front"] ? 5 : 3.5;
     const sure = item.confidence === null ? nats(item.relative, 2) : percent(item.confidence);
-    return draw("g", { class: classes.join(" "), click: () => this.#chosen(item) },
+    return draw(
+      "g",
+      { class: classes.join(" "), click: () => this.#chosen(item) },
       draw("title", {}, `${item.text} (Novelty ${item.novelty.toFixed(0)}, ${sure})`),
       draw("circle", { class: "reach", cx: x, cy: y, r: 11 }),
-      draw("circle", { class: "dot", cx: x, cy: y, r: radius }));
+      draw("circle", { class: "dot", cx: x, cy: y, r: radius }),
+    );
   }
 }
 

@@ -23,16 +23,19 @@ export class Infill {
   show([result], seconds) {
     const items = result.results;
     const words = count(items.length, "filling");
-    const note = result.note ?? (items.length && !items[0].passes ? "No filling makes both texts more probable." : "");
+    const note =
+      result.note ?? (items.length && !items[0].passes ? "No filling makes both texts more probable." : "");
     const reasons = new Map((result.reasons ?? []).map((reason) => [reason.text, reason]));
     showHeading(this.#panel, words, seconds);
     showNote(this.#panel, note);
     this.#place(result, items[0]);
     this.#choices(result, reasons);
     showContexts(this.#panel, {
-      contexts: result.contexts, held: [result.left, " ", make("span", { class: "gap" }, "gap"), " ", result.right],
+      contexts: result.contexts,
+      held: [result.left, " ", make("span", { class: "gap" }, "gap"), " ", result.right],
       texts: [result.left, result.right, ...items.slice(0, AT_FIRST).map((item) => item.text)],
-      rows: items.flatMap((item) => reasons.get(item.text) ?? []), yardstick: "the gap",
+      rows: items.flatMap((item) => reasons.get(item.text) ?? []),
+      yardstick: "the gap",
     });
     showShare(this.#panel, "infill", result, result.signature);
     return `${words}. ${items.length ? `The best: ${items[0].text}` : ""} ${note}`;
@@ -40,13 +43,21 @@ export class Infill {
 
   #choices(result, reasons) {
     const most = Math.max(1, ...result.results.flatMap((item) => [item.left_gain, item.right_gain]).map(Math.abs));
-    const entries = result.results.map((item, at) => make("label", { class: "filling", hidden: at >= AT_FIRST },
-      make("input", { type: "radio", name: "filling", checked: at === 0, change: () => this.#place(result, item) }),
-      make("span", { class: "text", dir: "auto" }, item.text),
-      make("span", { class: "gains" },
-        gain("before", item.left_gain, most), gain("after", item.right_gain, most)),
-      make("span", { class: item.passes ? "verdict passes" : "verdict" }, item.passes ? "explains both" : "does not explain both"),
-      reasons.has(item.text) ? strip(reasons.get(item.text).fits, result.contexts) : null));
+    const entries = result.results.map((item, at) =>
+      make(
+        "label",
+        { class: "filling", hidden: at >= AT_FIRST },
+        make("input", { type: "radio", name: "filling", checked: at === 0, change: () => this.#place(result, item) }),
+        make("span", { class: "text", dir: "auto" }, item.text),
+        make("span", { class: "gains" }, gain("before", item.left_gain, most), gain("after", item.right_gain, most)),
+        make(
+          "span",
+          { class: item.passes ? "verdict passes" : "verdict" },
+          item.passes ? "explains both" : "does not explain both",
+        ),
+        reasons.has(item.text) ? strip(reasons.get(item.text).fits, result.contexts) : null,
+      ),
+    );
     this.#panel.querySelector(".choices").replaceChildren(...entries);
     const more = this.#panel.querySelector("button.more");
     more.hidden = entries.length <= AT_FIRST;
@@ -72,7 +83,10 @@ export class Infill {
   }
 
   textsToLink() {
-    return [["left", this.#left.value], ["right", this.#right.value]];
+    return [
+      ["left", this.#left.value],
+      ["right", this.#right.value],
+    ];
   }
 
   fromLink(link) {
@@ -83,6 +97,11 @@ export class Infill {
 
 function gain(where, value, most) {
   const kind = value < 0 ? "gain worse" : "gain";
-  return make("span", { class: kind, "--share": Math.abs(value) / most },
-    make("span", { class: "gain-bar" }), make("span", {}, `${where} ${nats(value)}`), unseen(" nats"));
+  return make(
+    "span",
+    { class: kind, "--share": Math.abs(value) / most },
+    make("span", { class: "gain-bar" }),
+    make("span", {}, `${where} ${nats(value)}`),
+    unseen(" nats"),
+  );
 }

@@ -25,14 +25,22 @@ function ask(signal) {
       dialog.close();
       then();
     };
-    form.addEventListener("submit", async (event) => {
-      event.preventDefault();
-      const body = JSON.stringify({ key: field.value });
-      const response = await fetch("v1/session", { method: "POST", headers: { "Content-Type": "application/json" }, body });
-      if (response.ok) return finish(resolve);
-      problem.textContent = "That is not the key of this server.";
-      field.select();
-    }, { signal: done.signal });
+    form.addEventListener(
+      "submit",
+      async (event) => {
+        event.preventDefault();
+        const body = JSON.stringify({ key: field.value });
+        const response = await fetch("v1/session", {
+          method: "POST",
+          headers: { "Content-Type": "application/json" },
+          body,
+        });
+        if (response.ok) return finish(resolve);
+        problem.textContent = "That is not the key of this server.";
+        field.select();
+      },
+      { signal: done.signal },
+    );
     byId("key-leave").addEventListener("click", leave, { signal: done.signal });
     dialog.addEventListener("cancel", leave, { signal: done.signal });
     signal?.addEventListener("abort", leave, { signal: done.signal });

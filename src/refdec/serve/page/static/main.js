@@ -1,6 +1,6 @@
 // Starts the page: the four tasks, the tabs, the theme, and the state in the address.
 
-import { models } from "./api.js";
+import { pair } from "./api.js";
 import { copy } from "./clipboard.js";
 import { byId } from "./dom.js";
 import { Infill } from "./infill.js";
@@ -16,13 +16,16 @@ const VIEWS = { paraphrase: Paraphrase, infill: Infill, rewrite: Rewrite, score:
 let open = "paraphrase";
 const changed = () => remember(tasks[open]);
 const tasks = Object.fromEntries(
-  Object.entries(VIEWS).map(([name, View]) => [name, new Task(name, new View(changed), changed)]));
+  Object.entries(VIEWS).map(([name, View]) => [name, new Task(name, new View(changed), changed)]),
+);
 
 /** The settings of the open task go into the address; its texts only where the user wants that. */
 function remember(task) {
   const withText = task.panel.querySelector(".with-text").checked;
   writeLink([
-    ["task", task.name], ...task.settings.toLink(), ...task.view.toLink(),
+    ["task", task.name],
+    ...task.settings.toLink(),
+    ...task.view.toLink(),
     ...(withText ? [...task.settings.wordsToLink(), ...task.view.textsToLink()] : []),
   ]);
 }
@@ -55,8 +58,10 @@ addEventListener("hashchange", () => {
   if (readLink().has("task")) recall(); // other words after the # are places on the page
 });
 
-const served = await models().catch(() => null);
-for (const [name, preset] of Object.entries(served?.default_presets ?? {})) {
-  if (name in tasks) tasks[name].settings.usual = preset;
+try {
+  const { name, precision, device, defaults } = await pair();
+  for (const task of Object.values(tasks)) task.settings.usual = defaults[task.name];
+  byId("pair").textContent = `${name.split(":")[0]}, ${precision} on ${device === "cpu" ? "a CPU" : "a GPU"}`;
+} catch (error) {
+  console.warn("The server does not say which models it has:", error.message);
 }
-byId("pair").textContent = served?.words ?? "";

@@ -52,7 +52,8 @@ function verdict(inside, all, least) {
     return `None reaches Novelty ${least}; the highest is ${most.toFixed(0)}.`;
   }
   const [best] = inside;
-  const sure = best.confidence === null ? `score ${nats(best.relative, 2)}` : `confidence ${percent(best.confidence)}`;
+  const sure =
+    best.confidence === null ? `score ${nats(best.relative, 2)}` : `confidence ${percent(best.confidence)}`;
   const how = least ? `Novelty ${least} or more: ${inside.length} of ${all.length}` : `All ${all.length}`;
   return `${how}. The best has ${sure}.`;
 }

@@ -33,7 +33,7 @@ export class Progress {
   }
 
   stage(name) {
-    if (this.#stages.lastChild?.textContent === name) return;
+    if ([...this.#stages.children].some((item) => item.textContent === name)) return;
     this.#stages.append(make("li", {}, name));
     say(name);
   }

@@ -28,7 +28,8 @@ export class RankedView {
       (item) => {
         this.#slider.least = Math.min(this.#slider.least, Math.floor(item.novelty));
         this.#list.goTo(item);
-      });
+      },
+    );
     panel.querySelector("input[type=range]").addEventListener("change", changed);
   }
 
@@ -51,7 +52,10 @@ export class RankedView {
     this.#slider.show(results);
     this.#showCopies([...results.filter((item) => item.copy), ...(result.copies ?? [])]);
     showContexts(this.#panel, {
-      contexts, held: source, texts: [source, ...items.slice(0, 6).map((item) => item.text)], rows: items,
+      contexts,
+      held: source,
+      texts: [source, ...items.slice(0, 6).map((item) => item.text)],
+      rows: items,
       yardstick: "the source",
     });
     showShare(this.#panel, this.#task, result, result.signature);
@@ -64,8 +68,11 @@ export class RankedView {
     place.hidden = !copies.length;
     if (!copies.length) return;
     const more = copies.length - 1;
-    place.replaceChildren("A copy of the source, not counted: ", make("q", { dir: "auto" }, copies[0].text),
-      more ? ` and ${more} more like it` : "");
+    place.replaceChildren(
+      "A copy of the source, not counted: ",
+      make("q", { dir: "auto" }, copies[0].text),
+      more ? ` and ${more} more like it` : "",
+    );
   }
 
   /** Asks which words changed. The results are there already, so a failure here takes nothing away. */

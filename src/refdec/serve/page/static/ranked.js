@@ -64,18 +64,33 @@ export class RankedList {
 
 function entry(item, contexts, choice) {
   const text = make("p", { class: "text", dir: "auto" }, item.text);
-  const copyButton = make("button", { type: "button", class: "quiet", click: () => copy(item.text, copyButton, "Result") },
-    "copy", unseen(` “${item.text}”`));
-  return make("li", { class: item.doubtful ? "result doubtful" : "result", tabindex: "-1" },
+  const copyButton = make(
+    "button",
+    { type: "button", class: "quiet", click: () => copy(item.text, copyButton, "Result") },
+    "copy",
+    unseen(` “${item.text}”`),
+  );
+  return make(
+    "li",
+    { class: item.doubtful ? "result doubtful" : "result", tabindex: "-1" },
     confidence(item),
-    make("div", { class: "said" },
+    make(
+      "div",
+      { class: "said" },
       choice ? make("label", { class: "choice" }, radio(item, choice), text) : text,
-      make("p", { class: "facts" },
+      make(
+        "p",
+        { class: "facts" },
         item.doubtful ? make("strong", { class: "tag" }, "doubtful") : null,
         make("span", {}, `Novelty ${item.novelty.toFixed(0)}`),
-        item.confidence === null ? null : make("span", { title: "nats against the source" }, `score ${nats(item.relative, 2)}`),
-        changed(item.changes))),
-    make("div", { class: "beside" }, contexts.length ? strip(item.fits, contexts) : null, copyButton));
+        item.confidence === null
+          ? null
+          : make("span", { title: "nats against the source" }, `score ${nats(item.relative, 2)}`),
+        changed(item.changes),
+      ),
+    ),
+    make("div", { class: "beside" }, contexts.length ? strip(item.fits, contexts) : null, copyButton),
+  );
 }
 
 function radio(item, choice) {
@@ -84,15 +99,26 @@ function radio(item, choice) {
 
 function confidence(item) {
   if (item.confidence === null) {
-    return make("div", { class: "confidence" }, make("span", { class: "percent" }, unseen("score "), nats(item.relative, 1)));
+    return make(
+      "div",
+      { class: "confidence" },
+      make("span", { class: "percent" }, unseen("score "), nats(item.relative, 1)),
+    );
   }
-  return make("div", { class: "confidence" },
+  return make(
+    "div",
+    { class: "confidence" },
     make("span", { class: "percent" }, unseen("confidence "), percent(item.confidence)),
-    make("span", { class: "bar", "--share": item.confidence }));
+    make("span", { class: "bar", "--share": item.confidence }),
+  );
 }
 
 function changed(changes) {
   if (!changes.length) return null;
   const more = changes.length - CHANGES;
-  return make("span", { class: "changes" }, [...changes.slice(0, CHANGES), ...(more > 0 ? [`and ${more} more`] : [])].join(" · "));
+  return make(
+    "span",
+    { class: "changes" },
+    [...changes.slice(0, CHANGES), ...(more > 0 ? [`and ${more} more`] : [])].join(" · "),
+  );
 }

@@ -1,6 +1,10 @@
 // The settings of a task: only what differs from the preset is sent, so that a preset means what it says.
 
-const listed = (words) => words.split(",").map((word) => word.trim()).filter(Boolean);
+const listed = (words) =>
+  words
+    .split(",")
+    .map((word) => word.trim())
+    .filter(Boolean);
 
 export class SettingsForm {
   #form;
@@ -41,7 +45,8 @@ export class SettingsForm {
     const { keep, avoid } = this.#form.elements;
     if (!keep) return {};
     const given = {
-      keep: listed(keep.value), avoid: listed(avoid.value),
+      keep: listed(keep.value),
+      avoid: listed(avoid.value),
       automatic: this.#kinds.filter((field) => field.checked).map((field) => field.dataset.automatic),
     };
     return Object.fromEntries(Object.entries(given).filter(([, words]) => words.length));
@@ -49,17 +54,23 @@ export class SettingsForm {
 
   /** What a link says: names and values. The words to keep and to avoid are texts of the user. */
   toLink() {
-    const pairs = this.#fields.filter((field) => field.value !== "").map((field) => [field.dataset.setting, field.value]);
+    const pairs = this.#fields
+      .filter((field) => field.value !== "")
+      .map((field) => [field.dataset.setting, field.value]);
     const kinds = this.#constraints().automatic ?? [];
     return [
-      ...(this.#preset.value ? [["preset", this.#preset.value]] : []), ...pairs,
+      ...(this.#preset.value ? [["preset", this.#preset.value]] : []),
+      ...pairs,
       ...(kinds.length ? [["automatic", kinds.join(",")]] : []),
     ];
   }
 
   wordsToLink() {
     const { keep, avoid } = this.#form.elements;
-    return [["keep", keep?.value], ["avoid", avoid?.value]].filter(([, words]) => words);
+    return [
+      ["keep", keep?.value],
+      ["avoid", avoid?.value],
+    ].filter(([, words]) => words);
   }
 
   fromLink(link) {
@@ -67,7 +78,8 @@ export class SettingsForm {
     this.#preset.value = link.get("preset") ?? "";
     if (this.#preset.selectedIndex < 0) this.#preset.value = "";
     for (const field of this.#fields) field.value = link.get(field.dataset.setting) ?? "";
-    for (const field of this.#kinds) field.checked = listed(link.get("automatic") ?? "").includes(field.dataset.automatic);
+    for (const field of this.#kinds)
+      field.checked = listed(link.get("automatic") ?? "").includes(field.dataset.automatic);
     if (keep) [keep.value, avoid.value] = [link.get("keep") ?? "", link.get("avoid") ?? ""];
     this.#hint();
   }

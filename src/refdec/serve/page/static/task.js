@@ -66,7 +66,7 @@ export class Task {
       const results = [];
       for await (const { kind, data } of run(this.name, body, stop.signal)) {
         if (kind === "progress") this.progress.stage(data.stage);
-        else results.push(data.result);
+        else results[data.index] = data.result;
       }
       const { seconds } = this.progress;
       answer.hidden = false;
@@ -88,7 +88,9 @@ export class Task {
     if (error.name === "AbortError") return say("Cancelled.");
     if (error instanceof Mistake) error.field.focus();
     else if (!(error instanceof Refusal)) console.error(error);
-    return this.#problem(error instanceof Mistake || error instanceof Refusal ? error.message : "The page made a mistake.");
+    return this.#problem(
+      error instanceof Mistake || error instanceof Refusal ? error.message : "The page made a mistake.",
+    );
   }
 
   #problem(words) {
