@@ -240,7 +240,7 @@ REWORDED: list[tuple[str, str, list[tuple[str, str]]]] = [
     ("The show took place in May.", "The show happened in May.", [("swapped", "happened")]),
     ("We met Ann at the big station.", "We met Ann at the station.", [("lost", "big")]),
     ("We met at the station.", "We met at the old station.", [("new", "old")]),
-    ("In 1990 he wrote a book.", "He wrote a book in 1990.", [("moved", "in"), ("moved", "1990")]),
+    ("In 1990 he wrote a book.", "He wrote a book in 1990.", [("moved", "in 1990")]),
     ("We did not go there.", "We didn't go there.", [("swapped", "didn't")]),
     ("It is late.", "It is late.", []),
     ("😀 👩‍👩‍👧 Ann sleeps.", "😀 👩‍👩‍👧 Ann naps.", [("swapped", "naps")]),

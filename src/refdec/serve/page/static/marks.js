@@ -88,19 +88,23 @@ function nameOf(change) {
   return change.source.toLowerCase() === change.text.toLowerCase() ? "" : "swapped";
 }
 
-/** Words that both texts have, in another order. */
+/** Words that both texts have, in another order; those that moved together are one piece. */
 function movedWords(source, target) {
   const moved = [];
   for (const at of target.open()) {
-    const isTwin = (one) =>
-      target.cover[at]
-        ? source.cover[one] === target.cover[at]
-        : !source.cover[one] && source.words[one].said === target.words[at].said;
-    const twins = source.open().filter(isTwin);
-    if (!twins.length) continue;
+    const kept = target.cover[at]; // by the ledger; else the same word is looked for
+    const same = (one) => !source.cover[one] && source.words[one].said === target.words[at].said;
+    const twin = source.open().find((one) => (kept ? source.cover[one] === kept : same(one)));
+    if (twin === undefined && !kept) continue;
     target.settled.add(at);
-    for (const twin of target.cover[at] ? twins : twins.slice(0, 1)) source.settled.add(twin);
-    moved.push({ mark: "moved", place: target.place(at), instead: "" });
+    source.settled.add(twin);
+    const last = moved.at(-1);
+    if (last && last.at === at - 1 && (last.twin === twin - 1 || twin === undefined)) {
+      Object.assign(last, { at, twin, place: [last.place[0], target.words[at].to] });
+    } else moved.push({ mark: "moved", place: target.place(at), instead: "", at, twin });
+  }
+  for (const at of source.open()) {
+    if (source.cover[at]) source.settled.add(at); // kept in other words, of which there are fewer
   }
   return moved;
 }

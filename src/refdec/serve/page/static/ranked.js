@@ -89,9 +89,12 @@ function entry(item, contexts, choice) {
         changed(item.changes),
       ),
     ),
-    make("div", { class: "beside" }, contexts.length ? strip(item.fits, contexts) : null, copyButton),
+    make("div", { class: "beside" }, contexts.length ? fit(item, contexts) : null, copyButton),
   );
 }
+
+const fit = (item, contexts) =>
+  make("span", { class: "fit" }, make("span", { "aria-hidden": "true" }, "fit"), strip(item.fits, contexts));
 
 function radio(item, choice) {
   return make("input", { type: "radio", name: choice.name, change: () => choice.chosen(item) });
