@@ -1,6 +1,6 @@
 """The HTTP application: its addresses, each a few lines, and what stands around all of them.
 
-From the outside to the inside: the watch, the headers, the gate, the body, and then the addresses. What a request asks
+From the outside to the inside: the headers, the watch, the gate, the body, and then the addresses. What a request asks
 for becomes pieces of work (`pieces.py`), which the engine works off (`engine.py`) and a delivery brings to the client.
 """
 
@@ -67,6 +67,16 @@ TASKS: dict[str, tuple[str, Pieces]] = {
     "fingerprint": ("The contexts that describe a text, with their weights.", fingerprint_pieces),
 }
 
+EVENTS = {
+    "schema": {
+        "type": "object",
+        "description": "One event of the stream. `data` is JSON: of `progress` index and stage, of `result` index and "
+        "result, of `error` index (null for the whole request) and error, of `done` nothing.",
+        "properties": {"event": {"enum": ["progress", "result", "error", "done"]}, "data": {"type": "string"}},
+        "required": ["event", "data"],
+    }
+}
+
 KINDS: tuple[type[FingerprintSettings], ...] = (
     ParaphraseSettings, InfillSettings, RewriteSettings, ScoreSettings, FingerprintSettings,
 )  # fmt: skip
@@ -100,8 +110,8 @@ def create_app(
         lifespan=lifespan,
         separate_input_output_schemas=False,
         middleware=[
-            Middleware(Watch, named=_named, count=metrics.count),
             Middleware(SafeHeaders),
+            Middleware(Watch, named=_named, count=metrics.count),
             Middleware(Gate, key=lock),
             Middleware(BoundedBody, limits=limits, forms=(STUDIES,)),
         ],
@@ -129,6 +139,7 @@ def _add_task(
     words, pieces_of = TASKS[task]
 
     async def endpoint(request: Request, asked: Any) -> Any:
+        engine.check_room()  # before anything is computed for it
         content = asked.model_dump()
         pieces = await to_thread.run_sync(pieces_of, reflector, limits, content)
         work = sum(piece.flops for piece in pieces)
@@ -143,7 +154,6 @@ def _add_task(
             return Response(status_code=LEFT)
 
     endpoint.__annotations__ |= {"request": Request, "asked": model, "return": Response}
-    events = {"schema": {"type": "string", "description": "server-sent events: progress, result, error, done"}}
     app.post(
         f"/v1/{task}",
         operation_id=task,
@@ -151,7 +161,7 @@ def _add_task(
         response_model=None,
         response_class=JsonResponse,
         responses={
-            200: {"model": ANSWERS[task], "description": "the results", "content": {"text/event-stream": events}},
+            200: {"model": ANSWERS[task], "description": "the results", "content": {"text/event-stream": EVENTS}},
             **_refusals(400, 401, 408, 413, 415, 422, 429, 500, 503, 504),
         },
     )(endpoint)

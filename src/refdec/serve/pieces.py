@@ -34,7 +34,7 @@ from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.infill import infill, split_blanks
 from refdec.tasks.paraphrase import paraphrase
 from refdec.tasks.reflector import Reflector
-from refdec.tasks.rewrite import rewrite
+from refdec.tasks.rewrite import Spot, rewrite
 from refdec.tasks.score import score
 from refdec.tasks.steering import price_of_following
 from refdec.tasks.yardstick import Yardsticks
@@ -95,9 +95,8 @@ def rewrite_pieces(reflector: Reflector, limits: Limits, asked: Asked) -> list[P
         )
         return _ranked(result, wanted, asked["all"])
 
-    _, _, framed = prepare(reflector.pair, span, settings, settings.extra_tokens)
-    beside = min(reflector.pair.window, len(left) + len(right))
-    text = Text(len(framed.all) + beside, explained=asked["explain"])
+    framed = Spot.of(reflector.pair, left, span, right, settings).framed
+    text = Text(len(framed.all), explained=asked["explain"])
     return [Piece(flops_of(reflector.pair, settings, text), work)]
 
 

@@ -41,10 +41,9 @@ def listen(host: str, port: int) -> socket.socket:
         raise InputError(f"Nothing can listen on {host}, port {port} ({error.strerror}). Choose another one.") from None
 
 
-def serve(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
-    """Serve until Ctrl-C or SIGTERM, which is raised again at the end."""
+def server_for(app: FastAPI) -> uvicorn.Server:
+    """The server of an application; `run` serves until Ctrl-C or SIGTERM, which is raised again at the end."""
     limits: Limits = app.state.limits
-    _set_up_log(quiet)
     config = uvicorn.Config(
         app,
         http=_impatient(limits.header_seconds),
@@ -56,7 +55,7 @@ def serve(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
         h11_max_incomplete_event_size=limits.header_bytes,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    _Server(config, app).run([listening])
+    return _Server(config, app)
 
 
 def address_of(listening: socket.socket) -> str:
@@ -74,7 +73,9 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         LOG.info("closing")
-        await asyncio.gather(asyncio.to_thread(self._engine.close), super().shutdown(sockets))
+        closing = asyncio.ensure_future(asyncio.to_thread(self._engine.close))
+        await super().shutdown(sockets)
+        await closing
 
 
 def _impatient(seconds: float) -> type[asyncio.Protocol]:
@@ -117,7 +118,7 @@ def _impatient(seconds: float) -> type[asyncio.Protocol]:
     return Impatient
 
 
-def _set_up_log(quiet: bool) -> None:
+def set_up_log(quiet: bool) -> None:
     """One line per request on standard error, or nothing but faults."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
