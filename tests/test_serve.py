@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,10 +23,11 @@ from refdec.serve import app as served_app
 from refdec.serve.access import COOKIE, SESSION_SECONDS, Key
 from refdec.serve.answers import ANSWERS, Models
 from refdec.serve.app import create_app
+from refdec.serve.failures import STATUSES
 from refdec.serve.limits import Limits
 from refdec.tasks.choice import Wanted, choose
 from refdec.tasks.paraphrase import paraphrase
-from tests.conftest import TINY, lend_calibration
+from tests.conftest import TINY, lend_calibration, make_presets_tiny
 from tests.serving import DESCRIBED, KEY, QUICK, REQUESTS, SOON, client_of, connected, events_in, head, listening
 from tests.small_pair import small_texts
 
@@ -220,6 +222,27 @@ def test_a_wrong_request_is_refused_in_a_sentence(
     client: TestClient, task: str, request_: dict[str, Any], words: str
 ) -> None:
     assert words in refusal(client, task, **request_)["message"]
+
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "serving.md"
+
+
+def test_the_requests_on_the_page_are_answered(small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_presets_tiny(monkeypatch)
+    requests = re.findall(r"/v1/(\w+) [^\n]*\n  -d '(.*)'", PAGE.read_text())
+    assert {task for task, _ in requests} == set(REQUESTS)
+    with client_of(create_app(small_reflector)) as client:
+        for task, body in requests:
+            answer = client.post(f"/v1/{task}", content=body, headers={"Content-Type": "application/json"})
+            assert answer.status_code == 200, answer.text
+
+
+def test_the_page_names_every_limit() -> None:
+    page = PAGE.read_text()
+    for name, value in Limits.on("cpu").items():
+        assert f"| `--{name.replace('_', '-')}` | {value:g} |".replace("1e+06", "1000000") in page
+    for status in STATUSES:
+        assert str(status) in page
 
 
 def test_one_gap_without_a_left_or_a_right_text_can_be_filled(client: TestClient) -> None:
