@@ -133,6 +133,13 @@ def test_many_texts_and_long_ones_are_refused(client: TestClient) -> None:
         assert client.post(f"/v1/{task}", json=request).status_code == 422
 
 
+def test_texts_that_take_long_to_compare_are_refused(client: TestClient) -> None:
+    for text in ("5 " * 2500, "1," * 2500, "%(" * 2500, "$1." * 1600):
+        refused = client.post("/v1/diff", json={"a": text, "b": f"a{text[2:]}"})
+        assert refused.status_code == 422
+        assert "too many to be compared" in refused.json()["error"]["message"]
+
+
 @pytest.mark.parametrize("length", ["announced", "chunked"])
 def test_a_body_of_100_mb_is_refused_before_it_is_read(address: tuple[str, int], length: str) -> None:
     size = 100_000_000

@@ -32,6 +32,9 @@ HIGHEST: Mapping[str, float] = {
 }
 """The highest value that a request may ask for, where it is lower than that of the setting itself."""
 
+WORD_PAIRS = 250_000
+"""Words of a text times words of another that the ledger compares: half a second at worst, which nobody can cancel."""
+
 TERAFLOPS = {"cpu": 400.0, "cuda": 40_000.0}
 """The work that one request may ask for by default: minutes on two cores, or on a large GPU."""
 
