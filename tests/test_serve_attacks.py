@@ -7,13 +7,15 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from starlette.responses import StreamingResponse
 from starlette.testclient import TestClient
 
 from refdec import Reflector
@@ -201,6 +203,27 @@ def test_headers_that_trickle_in_are_given_up(address: tuple[str, int]) -> None:
 def test_a_connection_that_says_nothing_is_closed(address: tuple[str, int]) -> None:
     with connected(address) as connection:
         assert answer(connection) == (0, b"")
+
+
+def test_a_client_that_stops_reading_is_let_go() -> None:
+    endless = FastAPI()
+    endless.state.limits, endless.state.engine = PATIENCE, SimpleNamespace(close=lambda: None)
+    ended = threading.Event()
+
+    async def chunks() -> AsyncIterator[bytes]:
+        try:
+            while True:
+                yield b"x" * 1_000_000
+        finally:
+            ended.set()
+
+    @endless.get("/")
+    async def stream() -> StreamingResponse:
+        return StreamingResponse(chunks())
+
+    with listening(endless) as address, connected(address) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert ended.wait(SOON)
 
 
 @pytest.mark.parametrize("flood", ["one long", "many", "long path", "no end"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -46,7 +47,7 @@ def server_for(app: FastAPI) -> uvicorn.Server:
     limits: Limits = app.state.limits
     config = uvicorn.Config(
         app,
-        http=_impatient(limits.header_seconds),
+        http=_impatient(limits),
         ws="none",
         access_log=False,
         log_config=None,
@@ -78,16 +79,17 @@ class _Server(uvicorn.Server):
         await closing
 
 
-def _impatient(seconds: float) -> type[asyncio.Protocol]:
-    """The protocol of a connection, which ends where headers do not arrive in time.
+def _impatient(limits: Limits) -> type[asyncio.Protocol]:
+    """The protocol of a connection, which ends where headers do not arrive in time, or an answer is not read.
 
-    uvicorn bounds the time between requests, not that of a request whose headers come byte by byte.
+    uvicorn bounds the time between requests, but neither that of headers that come byte by byte, nor that of an answer
+    whose reader has stopped.
     """
 
     class Impatient(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
         def connection_made(self, transport: Any) -> None:
+            self._arriving = _Timer(limits.header_seconds, transport.abort)
+            self._leaving = _Timer(limits.body_seconds, transport.abort)
             super().connection_made(transport)
             self._watch()
 
@@ -95,27 +97,49 @@ def _impatient(seconds: float) -> type[asyncio.Protocol]:
             super().data_received(data)
             self._watch()
 
+        def on_response_complete(self) -> None:
+            self._arriving.stop()
+            super().on_response_complete()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._leaving.start()
+
+        def resume_writing(self) -> None:
+            self._leaving.stop()
+            super().resume_writing()
+
         def connection_lost(self, exc: Exception | None) -> None:
-            self._stop()
+            self._arriving.stop()
+            self._leaving.stop()
             super().connection_lost(exc)
 
         def _watch(self) -> None:
             """Wait for headers as long as no request is being answered."""
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop()
-            elif self._timer is None:
-                self._timer = self.loop.call_later(seconds, self.transport.abort)
-
-        def on_response_complete(self) -> None:
-            self._stop()
-            super().on_response_complete()
-
-        def _stop(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            if self.cycle is None or self.cycle.response_complete:
+                self._arriving.start()
+            else:
+                self._arriving.stop()
 
     return Impatient
+
+
+class _Timer:
+    """Calls a function some time after it was started, unless it is stopped before."""
+
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        self._seconds, self._call = seconds, call
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """A timer that runs already goes on."""
+        if self._handle is None:
+            self._handle = asyncio.get_running_loop().call_later(self._seconds, self._call)
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
 
 
 def set_up_log(quiet: bool) -> None:
