@@ -50,6 +50,7 @@ stress: test-busy
 	$(BIN)/python -m tests.kills --rows 2000 --kills 20 --engine ray
 	$(BIN)/python -m benchmarks.batch engines --rows 600
 	$(BIN)/python -m benchmarks.batch memory --rows 1000000
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.serve_load --seconds 180
 	$(PYTEST) --dist worksteal -m hypothesis --hypothesis-profile thorough
 
 .PHONY: docs

@@ -22,6 +22,7 @@ FILES = {
     "spans.txt": "It was late. [[We were tired.]] So we left.\n",
     "spans.csv": "document\nIt was late. [[We were tired.]] So we left.\n",
     "pairs.tsv": "reference\tcandidate\nIt rained.\tIt was raining.\n",
+    "key": "a key of more than sixteen characters\n",
     "translations.csv": "human,system\nIt rained.,It was raining.\n",
 }
 

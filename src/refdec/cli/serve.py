@@ -51,7 +51,8 @@ def serve_command(**options: Any) -> int:
         with ending_on_terminate():
             if not options["quiet"]:
                 click.echo(f"refdec: serving on {run.address_of(listening)} (Ctrl-C ends it)", err=True)
-            run.serve(app, listening, options["quiet"])
+            run.set_up_log(options["quiet"])
+            run.server_for(app).run([listening])
     return 0
 
 

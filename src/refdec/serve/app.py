@@ -1,6 +1,6 @@
 """The HTTP application: its addresses, each a few lines, and what stands around all of them.
 
-From the outside to the inside: the watch, the headers, the gate, the body, and then the addresses. What a request asks
+From the outside to the inside: the headers, the watch, the gate, the body, and then the addresses. What a request asks
 for becomes pieces of work (`pieces.py`), which the engine works off (`engine.py`) and a delivery brings to the client.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,28 @@ TASKS: dict[str, tuple[str, Pieces]] = {
     "fingerprint": ("The contexts that describe a text, with their weights.", fingerprint_pieces),
 }
 
+EVENTS = {
+    "schema": {
+        "type": "object",
+        "description": "One event of the stream. `data` is JSON: of `progress` index and stage, of `result` index and "
+        "result, of `error` index (null for the whole request) and error, of `done` nothing.",
+        "properties": {"event": {"enum": ["progress", "result", "error", "done"]}, "data": {"type": "string"}},
+        "required": ["event", "data"],
+    }
+}
+
+
+@dataclass(frozen=True)
+class Service:
+    """What the addresses work with."""
+
+    reflector: Reflector
+    limits: Limits
+    engine: Engine
+    metrics: Metrics
+    key: Key | None
+
+
 KINDS: tuple[type[FingerprintSettings], ...] = (
     ParaphraseSettings, InfillSettings, RewriteSettings, ScoreSettings, FingerprintSettings,
 )  # fmt: skip
@@ -83,8 +106,7 @@ def create_app(
     """
     limits = limits or Limits.on(reflector.pair.forward.device.type)
     engine = Engine(reflector.pair, reflector.inputs_at_once(), limits.waiting)
-    metrics = Metrics(engine)
-    lock = None if key is None else Key(key)
+    service = Service(reflector, limits, engine, Metrics(engine), None if key is None else Key(key))
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -101,41 +123,36 @@ def create_app(
         lifespan=lifespan,
         separate_input_output_schemas=False,
         middleware=[
-            Middleware(Watch, named=_named, count=metrics.count),
             Middleware(SafeHeaders),
-            Middleware(Gate, key=lock),
+            Middleware(Watch, named=_named, count=service.metrics.count),
+            Middleware(Gate, key=service.key),
             Middleware(BoundedBody, limits=limits, forms=(STUDIES,)),
         ],
     )
     app.router.route_class = strict_route(limits.depth)
     app.state.engine, app.state.limits = engine, limits
-    _add_tasks(app, reflector, limits, engine, metrics)
-    _add_figures(app, reflector, limits, engine, metrics)
-    _add_page(app, lock)
+    for task, form in request_models(limits).items():
+        _add_task(app, service, task, form)
+    _add_figures(app, service)
+    _add_page(app, service.key)
     if studies is not None:
         app.include_router(studies, include_in_schema=False)
     _add_failures(app)
-    app.openapi = lambda: _document(app, lock is not None)  # type: ignore[method-assign]
+    app.openapi = lambda: _document(app, service.key is not None)  # type: ignore[method-assign]
     return app
 
 
-def _add_tasks(app: FastAPI, reflector: Reflector, limits: Limits, engine: Engine, metrics: Metrics) -> None:
-    for task, model in request_models(limits).items():
-        _add_task(app, task, model, reflector, limits, engine, metrics)
-
-
-def _add_task(
-    app: FastAPI, task: str, model: type[Any], reflector: Reflector, limits: Limits, engine: Engine, metrics: Metrics
-) -> None:
+def _add_task(app: FastAPI, service: Service, task: str, form: type[Any]) -> None:
     words, pieces_of = TASKS[task]
 
     async def endpoint(request: Request, asked: Any) -> Any:
+        service.engine.check_room()  # before anything is computed for it
         content = asked.model_dump()
-        pieces = await to_thread.run_sync(pieces_of, reflector, limits, content)
+        pieces = await to_thread.run_sync(pieces_of, service.reflector, service.limits, content)
         work = sum(piece.flops for piece in pieces)
-        limits.check_work(work)
-        delivery = Delivery(engine, pieces, limits.seconds)
-        metrics.flops.inc(work)
+        service.limits.check_work(work)
+        delivery = Delivery(service.engine, pieces, service.limits.seconds)
+        service.metrics.flops.inc(work)
         if content["stream"] or _wants_events(request):
             return EventStream(delivery)
         try:
@@ -143,8 +160,7 @@ def _add_task(
         except Gone:
             return Response(status_code=LEFT)
 
-    endpoint.__annotations__ |= {"request": Request, "asked": model, "return": Response}
-    events = {"schema": {"type": "string", "description": "server-sent events: progress, result, error, done"}}
+    endpoint.__annotations__ |= {"request": Request, "asked": form, "return": Response}
     app.post(
         f"/v1/{task}",
         operation_id=task,
@@ -152,28 +168,24 @@ def _add_task(
         response_model=None,
         response_class=JsonResponse,
         responses={
-            200: {"model": ANSWERS[task], "description": "the results", "content": {"text/event-stream": events}},
+            200: {"model": ANSWERS[task], "description": "the results", "content": {"text/event-stream": EVENTS}},
             **_refusals(400, 401, 408, 413, 415, 422, 429, 500, 503, 504),
         },
     )(endpoint)
 
 
-def _add_figures(app: FastAPI, reflector: Reflector, limits: Limits, engine: Engine, metrics: Metrics) -> None:
+def _add_figures(app: FastAPI, service: Service) -> None:
     @app.get("/health", response_model=Health, responses=_refusals(400, 503), summary="Whether the server works.")
     async def health() -> Any:
-        state = {
-            "status": "ok" if engine.is_running else "closing",
-            "version": refdec.__version__,
-            "waiting": engine.waiting,
-            "under_way": engine.under_way,
-        }
+        engine = service.engine
         if not engine.is_running:
             raise Failure(503, "closing", "The engine is not running.", "Start the server again.")
-        return JsonResponse(state)
+        waiting = {"waiting": engine.waiting, "under_way": engine.under_way}
+        return JsonResponse({"status": "ok", "version": refdec.__version__, **waiting})
 
     @app.get("/v1/models", response_model=Models, responses=_refusals(400, 401), summary="Models, presets and limits.")
     async def models() -> Any:
-        return JsonResponse({"models": [_model(reflector, limits)]})
+        return JsonResponse({"models": [_model(service.reflector, service.limits)]})
 
     @app.get(
         "/metrics",
@@ -185,10 +197,10 @@ def _add_figures(app: FastAPI, reflector: Reflector, limits: Limits, engine: Eng
         summary="Figures for Prometheus.",
     )
     async def figures() -> Any:
-        return Response(metrics.page(), media_type=CONTENT_TYPE)
+        return Response(service.metrics.page(), media_type=CONTENT_TYPE)
 
 
-def _add_page(app: FastAPI, lock: Key | None) -> None:
+def _add_page(app: FastAPI, key: Key | None) -> None:
     @app.post(
         "/v1/session",
         status_code=204,
@@ -198,12 +210,12 @@ def _add_page(app: FastAPI, lock: Key | None) -> None:
         response_class=Response,
     )
     async def open_session(request: Request, asked: SessionRequest) -> Any:
-        if lock is not None and not lock.is_right(asked.key):
+        if key is not None and not key.is_right(asked.key):
             raise Failure(401, "key", "This is not the key of the server.", "Ask whoever started it.")
         response = Response(status_code=204)
-        if lock is not None:
+        if key is not None:
             is_secure = request.url.scheme == "https"
-            session = lock.session(time.time())
+            session = key.session(time.time())
             response.set_cookie(
                 COOKIE, session, max_age=SESSION_SECONDS, httponly=True, samesite="strict", secure=is_secure
             )

@@ -80,7 +80,7 @@ class Engine:
     most_waiting: int
     finished: int = 0  # texts that were done since the start
     given_up: int = 0  # texts that nobody wanted any more
-    _changed: threading.Condition = field(default_factory=threading.Condition)
+    _changed: threading.Condition = field(default_factory=threading.Condition)  # its lock is reentrant
     _orders: list[Order] = field(default_factory=list)  # with pieces that wait; the first one is next
     _under_way: dict[Walk[Any], tuple[Order, int, int]] = field(default_factory=dict)  # order, piece, wave
     _waves: itertools.count[int] = field(default_factory=itertools.count)
@@ -118,14 +118,19 @@ class Engine:
     def under_way(self) -> int:
         return len(self._under_way)
 
-    def submit(self, order: Order) -> None:
-        """Take an order, or refuse it at once with `Busy`."""
+    def check_room(self, texts: int = 1) -> None:
+        """Raise `Busy` where so many more texts may not wait; an order that is alone may have any number."""
         with self._changed:
             if self._closing:
                 raise Closed(CLOSING)
             waiting = self._count_waiting()
-            if waiting and waiting + len(order.pieces) > self.most_waiting:
+            if waiting and waiting + texts > self.most_waiting:
                 raise Busy(min(LONGEST_WAIT, max(1, math.ceil(self._pace * waiting))))
+
+    def submit(self, order: Order) -> None:
+        """Take an order, or refuse it at once with `Busy`."""
+        with self._changed:
+            self.check_room(len(order.pieces))
             if not self._under_way:
                 self._last = time.monotonic()
             self._orders.append(order)

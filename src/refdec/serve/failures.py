@@ -15,7 +15,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from refdec.errors import InputError, OutOfMemory, RefdecError, SettingsError
 from refdec.serve.engine import Busy, Closed
@@ -79,10 +79,8 @@ class Failure(HTTPException):
         return JsonResponse({"error": self.to_dict()}, self.status_code, self.headers)
 
 
-class JsonResponse(Response):
+class JsonResponse(JSONResponse):
     """JSON; halves of surrogate pairs, which are not UTF-8, are escaped."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         return json_bytes(content)

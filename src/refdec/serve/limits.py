@@ -32,6 +32,9 @@ HIGHEST: Mapping[str, float] = {
 }
 """The highest value that a request may ask for, where it is lower than that of the setting itself."""
 
+WORD_PAIRS = 250_000
+"""Words of a text times words of another that the ledger compares: half a second at worst, which nobody can cancel."""
+
 TERAFLOPS = {"cpu": 400.0, "cuda": 40_000.0}
 """The work that one request may ask for by default: minutes on two cores, or on a large GPU."""
 
@@ -44,7 +47,7 @@ class Limits(Settings):
     task: ClassVar[str] = "serve"
 
     body_bytes: int = setting(1_000_000, "bytes of a request", low=1_000, high=1_000_000_000)
-    body_seconds: float = setting(20.0, "seconds for a request to arrive", low=0.1, high=3_600)
+    body_seconds: float = setting(20.0, "seconds for a request to arrive, or an answer to be read", low=0.1, high=3_600)
     depth: int = setting(16, "brackets inside brackets in a request", low=8, high=500)
     texts: int = setting(50, "texts in a request", low=1, high=100_000)
     characters: int = setting(5_000, "characters of a text", low=10, high=1_000_000)

@@ -6,6 +6,7 @@ JSON object that `to_dict` gives. A text that cannot be worked on is refused her
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from refdec.lm.tokens import Ids
 from refdec.reflect.schedule import Task
 from refdec.results import Explanation, ParaphraseResult
 from refdec.serve.cost import Text, flops_of
-from refdec.serve.limits import Limits
+from refdec.serve.limits import WORD_PAIRS, Limits
 from refdec.settings import (
     AnySettings,
     InfillSettings,
@@ -34,11 +35,13 @@ from refdec.tasks.fingerprint import Fingerprint
 from refdec.tasks.infill import infill, split_blanks
 from refdec.tasks.paraphrase import paraphrase
 from refdec.tasks.reflector import Reflector
-from refdec.tasks.rewrite import rewrite
+from refdec.tasks.rewrite import Spot, rewrite
 from refdec.tasks.score import score
 from refdec.tasks.steering import price_of_following
 from refdec.tasks.yardstick import Yardsticks
 from refdec.text.cleaning import clean
+
+_WORD_OR_MARK = re.compile(r"\w+|[^\w\s]")
 
 Content = dict[str, Any]
 
@@ -95,9 +98,8 @@ def rewrite_pieces(reflector: Reflector, limits: Limits, asked: Asked) -> list[P
         )
         return _ranked(result, wanted, asked["all"])
 
-    _, _, framed = prepare(reflector.pair, span, settings, settings.extra_tokens)
-    beside = min(reflector.pair.window, len(left) + len(right))
-    text = Text(len(framed.all) + beside, explained=asked["explain"])
+    framed = Spot.of(reflector.pair, left, span, right, settings).framed
+    text = Text(len(framed.all), explained=asked["explain"])
     return [Piece(flops_of(reflector.pair, settings, text), work)]
 
 
@@ -169,6 +171,12 @@ def diff_pieces(_: Reflector, __: Limits, asked: Asked) -> list[Piece]:
     for number, texts in enumerate(pairs, start=1):
         which = f"Pair {number} of {len(pairs)}: " * (len(pairs) > 1)
         source, text = (_told(which, partial(clean, text)) for text in texts)
+        words, others = (len(_WORD_OR_MARK.findall(text)) for text in (source, text))
+        if words * others > WORD_PAIRS:
+            raise InputError(
+                f"{which}{words:,} words and marks are too many to be compared with {others:,}. Compare sentence by "
+                "sentence."
+            )
         pieces.append(Piece(0.0, partial(work, source, text)))
     return pieces
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -41,13 +42,12 @@ def listen(host: str, port: int) -> socket.socket:
         raise InputError(f"Nothing can listen on {host}, port {port} ({error.strerror}). Choose another one.") from None
 
 
-def serve(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
-    """Serve until Ctrl-C or SIGTERM, which is raised again at the end."""
+def server_for(app: FastAPI) -> uvicorn.Server:
+    """The server of an application; `run` serves until Ctrl-C or SIGTERM, which is raised again at the end."""
     limits: Limits = app.state.limits
-    _set_up_log(quiet)
     config = uvicorn.Config(
         app,
-        http=_impatient(limits.header_seconds),
+        http=_impatient(limits),
         ws="none",
         access_log=False,
         log_config=None,
@@ -56,7 +56,7 @@ def serve(app: FastAPI, listening: socket.socket, quiet: bool) -> None:
         h11_max_incomplete_event_size=limits.header_bytes,
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    _Server(config, app).run([listening])
+    return _Server(config, app)
 
 
 def address_of(listening: socket.socket) -> str:
@@ -74,19 +74,22 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         LOG.info("closing")
-        await asyncio.gather(asyncio.to_thread(self._engine.close), super().shutdown(sockets))
+        closing = asyncio.ensure_future(asyncio.to_thread(self._engine.close))
+        await super().shutdown(sockets)
+        await closing
 
 
-def _impatient(seconds: float) -> type[asyncio.Protocol]:
-    """The protocol of a connection, which ends where headers do not arrive in time.
+def _impatient(limits: Limits) -> type[asyncio.Protocol]:
+    """The protocol of a connection, which ends where headers do not arrive in time, or an answer is not read.
 
-    uvicorn bounds the time between requests, not that of a request whose headers come byte by byte.
+    uvicorn bounds the time between requests, but neither that of headers that come byte by byte, nor that of an answer
+    whose reader has stopped.
     """
 
     class Impatient(H11Protocol):
-        _timer: asyncio.TimerHandle | None = None
-
         def connection_made(self, transport: Any) -> None:
+            self._arriving = _Timer(limits.header_seconds, transport.abort)
+            self._leaving = _Timer(limits.body_seconds, transport.abort)
             super().connection_made(transport)
             self._watch()
 
@@ -94,30 +97,52 @@ def _impatient(seconds: float) -> type[asyncio.Protocol]:
             super().data_received(data)
             self._watch()
 
+        def on_response_complete(self) -> None:
+            self._arriving.stop()
+            super().on_response_complete()
+
+        def pause_writing(self) -> None:
+            super().pause_writing()
+            self._leaving.start()
+
+        def resume_writing(self) -> None:
+            self._leaving.stop()
+            super().resume_writing()
+
         def connection_lost(self, exc: Exception | None) -> None:
-            self._stop()
+            self._arriving.stop()
+            self._leaving.stop()
             super().connection_lost(exc)
 
         def _watch(self) -> None:
             """Wait for headers as long as no request is being answered."""
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop()
-            elif self._timer is None:
-                self._timer = self.loop.call_later(seconds, self.transport.abort)
-
-        def on_response_complete(self) -> None:
-            self._stop()
-            super().on_response_complete()
-
-        def _stop(self) -> None:
-            if self._timer is not None:
-                self._timer.cancel()
-                self._timer = None
+            if self.cycle is None or self.cycle.response_complete:
+                self._arriving.start()
+            else:
+                self._arriving.stop()
 
     return Impatient
 
 
-def _set_up_log(quiet: bool) -> None:
+class _Timer:
+    """Calls a function some time after it was started, unless it is stopped before."""
+
+    def __init__(self, seconds: float, call: Callable[[], None]) -> None:
+        self._seconds, self._call = seconds, call
+        self._handle: asyncio.TimerHandle | None = None
+
+    def start(self) -> None:
+        """A timer that runs already goes on."""
+        if self._handle is None:
+            self._handle = asyncio.get_running_loop().call_later(self._seconds, self._call)
+
+    def stop(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+            self._handle = None
+
+
+def set_up_log(quiet: bool) -> None:
     """One line per request on standard error, or nothing but faults."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))

@@ -1,4 +1,4 @@
-"""The outermost part of the server: counts and times requests, and answers what nobody foresaw.
+"""Sees every request come and go: counts and times it, and answers what nobody foresaw.
 
 The log has one line per request, with its method, its path, how it ended and how long it took. No text of a user is
 in it, neither from a body nor from the part of an address behind the question mark.
@@ -21,7 +21,7 @@ OTHER = "other"
 
 
 class Watch:
-    """Sees every request come and go."""
+    """The watch around an application."""
 
     def __init__(self, app: ASGIApp, named: Callable[[str], str], count: Callable[[str, int, float], None]) -> None:
         """`named` gives the name of a path in the log, `count` takes that name, the status and the seconds."""
