@@ -15,13 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
 from refdec import Reflector
 from refdec.serve.app import create_app
-from refdec.serve.run import address_of, listen
+from refdec.serve.run import address_of, listen, server_for
 
 HERE = Path(__file__).parent
 MINUTES_MS = 300_000
@@ -37,8 +36,7 @@ PICTURES: dict[str, dict[str, Any]] = {
 def served() -> Iterator[str]:
     """The address of a server with the embedded pair."""
     with listen("127.0.0.1", 0) as listening:
-        app = create_app(Reflector(device="cpu"))
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
+        server = server_for(create_app(Reflector(device="cpu")))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         yield address_of(listening)

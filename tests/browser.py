@@ -1,4 +1,4 @@
-"""Debian's Chromium for tests of pages: started once per process, with an empty profile for each test.
+"""Debian's Chromium for tests of pages: started once per file of tests, with an empty profile for each test.
 
 Where it is missing a test is skipped with the way to get it; with CI=true that is a failure.
 """
@@ -26,8 +26,9 @@ PATIENCE_MS = 60_000
 """How long a page may take on a busy machine before a test gives up."""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not for the session: while Playwright is started, an event loop runs in this thread, and others cannot."""
     path = shutil.which("chromium")
     if path is None:
         if os.environ.get("CI") == "true":

@@ -19,7 +19,6 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
 from playwright.sync_api import Browser, Locator, Page, expect
 
@@ -27,15 +26,14 @@ from refdec import Reflector
 from refdec.serve import app as serving
 from refdec.serve.answers import ANSWERS
 from refdec.serve.pieces import Piece
-from refdec.serve.run import address_of, listen
 from tests.browser import PATIENCE_MS, browser, fresh_page, page, serious_faults
 from tests.conftest import TINY
+from tests.serving import KEY, SOON, listening
 
 __all__ = ["browser", "page"]  # fixtures
 
 TASKS = ("paraphrase", "infill", "rewrite", "score")
 ANSWERS_FILE = Path(__file__).with_name("recorded_answers.json")
-KEY = "a key that is long enough"
 HOSTILE = """<script>window.hurt=1</script><img src=x onerror="window.hurt=1"> {{ 7*7 }} ${7*7}"""
 STAGES = ("sampling contexts", "generating candidates", "scoring 17 candidates")
 
@@ -66,13 +64,8 @@ class Server:
 @contextmanager
 def running(app: FastAPI) -> Iterator[str]:
     """The address of an application that is served by a thread."""
-    with listen("127.0.0.1", 0) as listening:
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-        thread.start()
-        yield address_of(listening)
-        server.should_exit = True
-        thread.join()
+    with listening(app) as (host, port):
+        yield f"http://{host}:{port}/"
 
 
 @contextmanager
@@ -338,7 +331,9 @@ def test_progress_names_the_stages_and_can_be_cancelled(page: Page, server: Serv
     expect(page.locator("#announcement")).to_have_text("Cancelled.")
     expect(panel.locator("[type=submit]")).to_be_focused()
     expect(panel.locator(".answer")).to_be_hidden()
+    until = time.monotonic() + SOON
     while not server.app.state.engine.given_up:  # the server sees that the client has left
+        assert time.monotonic() < until
         time.sleep(0.01)
     server.go.set()
     panel.locator("[type=submit]").click()
