@@ -112,6 +112,15 @@ def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(recipes.SIZES, name, recipe.replace(layers=1, width=32, heads=2, inner=64))
 
 
+def let_servers_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `refdec serve` end as soon as it would serve, on a port that nothing else has."""
+    from refdec.serve import run  # imported where it is used: most tests do not need it
+
+    listen = run.listen
+    monkeypatch.setattr(run, "listen", lambda *_: listen("127.0.0.1", 0))
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
+
+
 def lend_calibration(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every pair have the confidence of a calibrated one."""
     lent = next(iter(confidence._calibrations().values()))

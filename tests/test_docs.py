@@ -18,9 +18,8 @@ import refdec.lm.pair
 import refdec.tasks.reflector
 from refdec import PRESETS, Pair, ParaphraseSettings, Reflector
 from refdec.cli.main import main
-from refdec.serve import run
 from tests import example_files
-from tests.conftest import Run, lend_calibration, make_presets_tiny
+from tests.conftest import Run, lend_calibration, let_servers_end, make_presets_tiny
 from tests.example_files import in_a_second, write_example_files
 
 NARROW = [
@@ -59,9 +58,7 @@ def small(small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch, tmp_path:
     use_pair(small_reflector.pair, monkeypatch)
     lend_calibration(monkeypatch)
     make_presets_tiny(monkeypatch)
-    listen = run.listen
-    monkeypatch.setattr(run, "listen", lambda *_: listen("127.0.0.1", 0))  # ports of examples may be taken
-    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)  # a server would not end
+    let_servers_end(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

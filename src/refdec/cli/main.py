@@ -55,7 +55,7 @@ def commands() -> None:
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
       refdec train stories.txt -o pair --minutes 0.1
-      refdec serve --port 8000
+      refdec serve --port 9000
 
     refdec COMMAND --help explains a command and its options.
     """

@@ -29,9 +29,9 @@ def serve_command(**options: Any) -> int:
 
     \b
     Examples:
-      refdec serve
-      refdec serve --port 9000 --texts 10 --seconds 60
-      REFDEC_API_KEY=$(cat key) refdec serve --host 0.0.0.0
+      refdec serve --port 9000
+      refdec serve --texts 10 --seconds 60
+      refdec serve --host 0.0.0.0 --api-key-file key
 
     The server answers only to this machine, unless --host says otherwise; then it needs an API key, which clients send
     as "Authorization: Bearer KEY". The log has no texts in it. Ctrl-C ends the server. See docs/serving.md.
