@@ -19,7 +19,6 @@ from refdec.errors import OutOfMemory
 from refdec.lm.cost import Work
 from refdec.reflect import workers
 from refdec.reflect.workers import Observation
-from refdec.serve import app as served_app
 from refdec.serve.access import COOKIE, SESSION_SECONDS, Key
 from refdec.serve.answers import ANSWERS, Models
 from refdec.serve.app import create_app
@@ -478,17 +477,14 @@ def test_without_a_key_only_names_of_this_machine_are_answered(client: TestClien
         assert (answer.status_code, answer.json()["error"]["kind"]) == (400, "host"), host
 
 
-def test_the_page_is_served_where_it_is(
-    small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "templates").mkdir()
-    (tmp_path / "static").mkdir()
-    (tmp_path / "static" / "page.js").write_text("1")
-    (tmp_path / "templates" / "index.html").write_text("<p>{{ version }} {{ needs_key }}</p>")
-    monkeypatch.setattr(served_app, "PAGE", tmp_path)
+def test_the_page_and_its_files_open_without_the_key(small_reflector: Reflector) -> None:
     with client_of(create_app(small_reflector, key=KEY)) as client:
-        assert client.get("/").text == f"<p>{refdec.__version__} True</p>"
-        assert client.get("/static/page.js").text == "1"
+        page = client.get("/").text
+        assert refdec.__version__ in page
+        files = re.findall(r'(?:src|href)="(static/[^"]+)"', page)
+        assert {Path(file).suffix for file in files} == {".svg", ".css", ".js"}
+        for file in files:
+            assert client.get(f"/{file}").status_code == 200
 
 
 @pytest.mark.parametrize("task", ["paraphrase", "infill", "rewrite", "score", "fingerprint"])

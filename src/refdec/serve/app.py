@@ -221,16 +221,14 @@ def _add_page(app: FastAPI, key: Key | None) -> None:
             )
         return response
 
-    if (PAGE / "static").is_dir():
-        app.mount("/static", StaticFiles(directory=PAGE / "static"), name="static")
-    if (PAGE / "templates" / "index.html").is_file():
-        templates = Jinja2Templates(directory=PAGE / "templates")
-        templates.env.autoescape = True
+    app.mount("/static", StaticFiles(directory=PAGE / "static"), name="static")
+    templates = Jinja2Templates(directory=PAGE / "templates")
+    templates.env.autoescape = True
+    content = {"version": refdec.__version__, "forms": forms()}
 
-        @app.get("/", include_in_schema=False)
-        async def page(request: Request) -> Any:
-            context = {"version": refdec.__version__, "forms": forms()}
-            return templates.TemplateResponse(request, "index.html", context)
+    @app.get("/", include_in_schema=False)
+    async def page(request: Request) -> Any:
+        return templates.TemplateResponse(request, "index.html", content)
 
 
 def _add_failures(app: FastAPI) -> None:
