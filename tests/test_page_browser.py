@@ -363,6 +363,10 @@ def test_settings_reach_the_server_and_only_those_that_were_changed(page: Page, 
     given = {name: value for name, value in asked["settings"].items() if value is not None}
     assert given == {"contexts": 7, "exact": True, "context_top_p": 0.5}
     assert asked["constraints"] == {"keep": ["better writer", "I"], "avoid": [], "automatic": ["numbers"]}
+    expect(panel.get_by_role("button", name="Settings: 6 changed")).to_be_visible()
+    panel.get_by_role("button", name="Back to the usual settings").click()
+    expect(panel.get_by_role("button", name="Settings", exact=True)).to_be_visible()
+    assert parse_qs(urlsplit(page.url).fragment) == {"task": ["paraphrase"]}
 
 
 def test_a_link_has_the_settings_and_a_text_only_if_the_user_wants_it(page: Page, server: Server) -> None:
@@ -383,6 +387,7 @@ def test_a_link_has_the_settings_and_a_text_only_if_the_user_wants_it(page: Page
     expect(page.locator("#paraphrase-seed")).to_have_value("7")
     expect(page.locator("#paraphrase-keep")).to_have_value("writer")
     expect(page.locator("#paraphrase-novelty")).to_have_value("40")
+    assert page.url == link
 
 
 def test_the_answer_can_be_taken_along(page: Page, server: Server) -> None:
@@ -502,6 +507,24 @@ def test_refusals_are_shown_in_their_own_words(page: Page, server: Server) -> No
     panel.locator("#paraphrase-text").fill("How can I become a better writer?")
     panel.locator("[type=submit]").click()
     expect(panel.locator(".note")).to_have_text("No good paraphrase was found.")
+    expect(panel.get_by_role("alert")).to_be_empty()
+
+
+def test_an_answer_that_breaks_off_is_not_taken_for_a_whole_one(page: Page, server: Server) -> None:
+    panel = opened(page, server)
+    whole = {"index": 0, "result": server.answers["paraphrase"][0]}
+    stream = f"event: result\ndata: {json.dumps(whole)}\n\n"  # and no "done"
+    page.route("**/v1/paraphrase", lambda route: route.fulfill(body=stream, content_type="text/event-stream"))
+    panel.locator("[type=submit]").click()
+    expect(panel.get_by_role("alert")).to_have_text("The server did not finish its answer. Try again.")
+    expect(panel.locator(".answer")).to_be_hidden()
+    page.unroute("**/v1/paraphrase")
+    page.route("**/v1/paraphrase", lambda route: route.abort())
+    panel.locator("[type=submit]").click()
+    expect(panel.get_by_role("alert")).to_have_text("The server does not answer. Is it still running?")
+    page.unroute("**/v1/paraphrase")
+    panel.locator("[type=submit]").click()
+    expect(panel.locator(".answer")).to_be_visible()
     expect(panel.get_by_role("alert")).to_be_empty()
 
 

@@ -11,17 +11,16 @@ const JSON_BODY = { "Content-Type": "application/json" };
 /** Yields {kind: "progress", data} while a task runs, and {kind: "result", data} for its result. */
 export async function* run(task, body, signal) {
   const response = await post(`v1/${task}`, body, signal, "text/event-stream");
-  if (!(response.headers.get("Content-Type") ?? "").startsWith("text/event-stream")) {
-    for (const [index, result] of (await response.json()).results.entries())
-      yield { kind: "result", data: { index, result } };
-    return;
+  try {
+    for await (const event of events(response)) {
+      if (event.kind === "error") throw new Refusal(event.data.error.message);
+      if (event.kind === "done") return;
+      yield event;
+    }
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error; // that of a connection that broke off
   }
-  for await (const event of events(response)) {
-    if (event.kind === "error") throw new Refusal(reason(event.data) || "The server could not finish.");
-    if (event.kind === "done") return;
-    yield event;
-  }
-  throw new Refusal("The server ended the answer too early. Try again.");
+  throw new Refusal("The server did not finish its answer. Try again.");
 }
 
 /** For each pair of texts: every word of both, accounted for. */
@@ -51,17 +50,8 @@ async function ask(path, request) {
   }
 }
 
+/** What the server says of a request that failed; a proxy before it may say it in another form. */
 async function words(response) {
-  const said = reason(await response.json().catch(() => null));
-  const wait = response.headers.get("Retry-After");
-  if (said) return said;
-  if (response.status === 429) return `The server has too much to do.${wait ? ` Try again in ${wait} s.` : ""}`;
-  return `The server answered with status ${response.status}.`;
-}
-
-/** The sentence in an error, whichever of the usual forms it has. */
-function reason(data) {
-  const said = data?.error ?? data?.detail ?? data?.message;
-  if (Array.isArray(said)) return said.map((item) => item.msg ?? String(item)).join("; ");
-  return said && typeof said === "object" ? (said.message ?? "") : (said ?? "");
+  const said = await response.json().catch(() => null);
+  return said?.error?.message ?? `The server answered with status ${response.status}. Try again later.`;
 }

@@ -35,6 +35,7 @@ function recall() {
   const task = tasks[link.get("task")] ?? tasks.paraphrase;
   task.settings.fromLink(link);
   task.view.fromLink(link);
+  task.panel.querySelector(".with-text").checked = task.view.textsToLink().some(([name]) => link.has(name));
   choose(task.name);
 }
 

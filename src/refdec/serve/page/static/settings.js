@@ -13,6 +13,27 @@ export class SettingsForm {
     this.#form = form;
     this.#preset.addEventListener("change", () => this.#hint());
     this.#hint();
+    form.addEventListener("input", () => this.#count());
+    form.querySelector(".clear").addEventListener("click", () => {
+      this.fromLink(new URLSearchParams());
+      form.dispatchEvent(new Event("input"));
+    });
+    const opener = this.#opener;
+    opener.addEventListener("click", () => {
+      const panel = form.querySelector(".settings");
+      panel.hidden = !panel.hidden;
+      opener.setAttribute("aria-expanded", String(!panel.hidden));
+    });
+  }
+
+  get #opener() {
+    return this.#form.querySelector(".settings-button");
+  }
+
+  /** The button says how many settings are not those that are usual here. */
+  #count() {
+    const changed = this.toLink().length + this.wordsToLink().length;
+    this.#opener.textContent = changed ? `Settings: ${changed} changed` : "Settings";
   }
 
   get #preset() {
@@ -82,6 +103,7 @@ export class SettingsForm {
       field.checked = listed(link.get("automatic") ?? "").includes(field.dataset.automatic);
     if (keep) [keep.value, avoid.value] = [link.get("keep") ?? "", link.get("avoid") ?? ""];
     this.#hint();
+    this.#count();
   }
 
   /** An empty field shows the value of the preset. */

@@ -43,12 +43,6 @@ export class Task {
         changed();
       });
     }
-    const opener = this.form.querySelector(".settings-button");
-    opener.addEventListener("click", () => {
-      const panel = this.form.querySelector(".settings");
-      panel.hidden = !panel.hidden;
-      opener.setAttribute("aria-expanded", String(!panel.hidden));
-    });
   }
 
   async run() {
