@@ -29,15 +29,18 @@ PATIENCE_MS = 60_000
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Not for the session: while Playwright is started, an event loop runs in this thread, and others cannot."""
-    path = shutil.which("chromium")
-    if path is None:
-        if os.environ.get("CI") == "true":
-            pytest.fail(MISSING)
-        pytest.skip(MISSING)
+    path = chromium_path()
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=path, args=FLAGS, headless=True)
         yield chromium
         chromium.close()
+
+
+def chromium_path() -> str:
+    path = shutil.which("chromium")
+    if path is None:
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(MISSING)
+    return path
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from refdec import Reflector
 from refdec.serve import app as serving
 from refdec.serve.answers import ANSWERS
 from refdec.serve.pieces import Piece
-from tests.browser import PATIENCE_MS, browser, fresh_page, page, serious_faults
+from tests.browser import PATIENCE_MS, browser, chromium_path, fresh_page, page, serious_faults
 from tests.conftest import TINY
 from tests.serving import KEY, SOON, listening
 
@@ -135,6 +135,14 @@ def result(text: str, **changes: Any) -> dict[str, Any]:
     """A paraphrase as the API gives it."""
     first = json.loads(ANSWERS_FILE.read_text(encoding="utf-8"))["paraphrase"][0]["results"][0]
     return {**first, "text": text, "changes": [], **changes}
+
+
+def test_a_missing_browser_is_a_failure_where_it_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    for value, outcome in (("true", pytest.fail.Exception), ("", pytest.skip.Exception)):
+        monkeypatch.setenv("CI", value)
+        with pytest.raises(outcome, match="apt-get install chromium"):
+            chromium_path()
 
 
 def test_recorded_answers_are_answers_of_the_api() -> None:

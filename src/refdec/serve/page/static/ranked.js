@@ -11,6 +11,7 @@ const CHANGES = 4;
 
 export class RankedList {
   #list;
+  #column;
   #more;
   #items = new Map(); // element by result
   #inside = [];
@@ -18,6 +19,7 @@ export class RankedList {
 
   constructor(element) {
     this.#list = element.querySelector("ol");
+    this.#column = element.querySelector(".column");
     this.#more = element.querySelector("button.more");
     this.#more.addEventListener("click", () => {
       const first = this.#inside[AT_FIRST];
@@ -30,6 +32,7 @@ export class RankedList {
   /** `choice`, where given, is {name, chosen}: each result gets a radio button, and `chosen` is called with it. */
   load(results, contexts, choice) {
     this.#open = false;
+    this.#column.textContent = results.some((item) => item.confidence !== null) ? "confidence" : "score";
     this.#items = new Map(results.filter((item) => !item.copy).map((item) => [item, entry(item, contexts, choice)]));
   }
 
