@@ -484,7 +484,10 @@ def test_the_page_and_its_files_open_without_the_key(small_reflector: Reflector)
         files = re.findall(r'(?:src|href)="(static/[^"]+)"', page)
         assert {Path(file).suffix for file in files} == {".svg", ".css", ".js"}
         for file in files:
-            assert client.get(f"/{file}").status_code == 200
+            answer = client.get(f"/{file}")
+            assert (answer.status_code, answer.headers["cache-control"]) == (200, "no-cache")
+            again = client.get(f"/{file}", headers={"If-None-Match": answer.headers["etag"]})
+            assert again.status_code == 304
 
 
 @pytest.mark.parametrize("task", ["paraphrase", "infill", "rewrite", "score", "fingerprint"])

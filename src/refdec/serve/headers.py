@@ -22,7 +22,10 @@ HEADERS = {
 }
 
 NOT_KEPT = "no-store"
-"""Answers hold texts of users: no browser and no proxy keeps them. Files of the page may be kept."""
+"""Answers hold texts of users: no browser and no proxy keeps them."""
+
+CHECKED = "no-cache"
+"""Files of the page are kept, and asked for again before each use: old and new ones must not work together."""
 
 
 class SafeHeaders:
@@ -37,8 +40,7 @@ class SafeHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                if not scope["path"].startswith("/static/"):
-                    headers["Cache-Control"] = NOT_KEPT
+                headers["Cache-Control"] = CHECKED if scope["path"].startswith("/static/") else NOT_KEPT
             await send(message)
 
         await self._app(scope, receive, with_headers)
