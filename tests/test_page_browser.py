@@ -401,8 +401,13 @@ def test_a_link_has_the_settings_and_a_text_only_if_the_user_wants_it(page: Page
 def test_the_answer_can_be_taken_along(page: Page, server: Server) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     panel = answered(page, server)
-    panel.locator(".result").first.get_by_role("button", name="copy").click()
+    button = panel.locator(".result .quiet").first
+    words = button.text_content()
+    button.click()
+    button.click()
     expect(page.locator("#announcement")).to_have_text("Result copied")
+    expect(button).to_have_text(words or "")
+    expect(button.locator(".unseen")).to_have_count(1)
     assert page.evaluate("navigator.clipboard.readText()") == server.answers["paraphrase"][0]["results"][0]["text"]
     with page.expect_download() as download:
         panel.get_by_role("button", name="Download JSON").click()

@@ -7,22 +7,29 @@ export function say(words) {
   requestAnimationFrame(() => (byId("announcement").textContent = words));
 }
 
+const DONE = "copied";
+const SHOWN_MS = 1500;
+
+/** The first words of the button say for a moment that it is done. */
 export async function copy(text, button, what) {
-  const shown = button.textContent;
   try {
     await navigator.clipboard.writeText(text);
   } catch {
     copyBySelection(text); // pages that came over plain HTTP from another machine have no clipboard
+    button.focus();
   }
   say(`${what} copied`);
-  button.textContent = "copied";
-  setTimeout(() => (button.textContent = shown), 1500);
+  const label = button.firstChild;
+  const before = label.data;
+  if (before === DONE) return;
+  label.data = DONE;
+  setTimeout(() => (label.data = before), SHOWN_MS);
 }
 
 function copyBySelection(text) {
   const field = make("textarea", { class: "unseen", "aria-hidden": "true" });
   field.value = text;
-  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  document.body.append(field);
   field.select();
   document.execCommand("copy");
   field.remove();

@@ -22,6 +22,3 @@ export const draw = (tag, attributes = {}, ...children) =>
 
 /** Words that only a screen reader says. */
 export const unseen = (words) => make("span", { class: "unseen" }, words);
-
-let last = 0;
-export const newId = (name) => `${name}-${++last}`;

@@ -34,9 +34,9 @@ function ask(signal) {
           method: "POST",
           headers: { "Content-Type": "application/json" },
           body,
-        });
-        if (response.ok) return finish(resolve);
-        problem.textContent = "That is not the key of this server.";
+        }).catch(() => null);
+        if (response?.ok) return finish(resolve);
+        problem.textContent = response ? "That is not the key of this server." : "The server does not answer.";
         field.select();
       },
       { signal: done.signal },

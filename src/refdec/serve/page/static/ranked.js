@@ -66,7 +66,7 @@ export class RankedList {
 }
 
 function entry(item, contexts, choice) {
-  const text = make("p", { class: "text", dir: "auto" }, item.text);
+  const text = make(choice ? "span" : "p", { class: "text", dir: "auto" }, item.text);
   const copyButton = make(
     "button",
     { type: "button", class: "quiet", click: () => copy(item.text, copyButton, "Result") },
