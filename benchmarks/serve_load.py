@@ -105,7 +105,7 @@ class Direct:
             raise SystemExit(f"The preset {options.preset} is not one of all tasks. Name fast or paper.")
         texts = ENGLISH if options.embedded else small_texts(KINDS)
         self.texts = [f"{text} {number}" if options.embedded else text for number, text in enumerate(texts)]
-        self._made: dict[str, Callable[[], list[Any]]] = {
+        self._made: dict[str, Callable[[Sequence[str]], list[Any]]] = {
             "paraphrase": self._paraphrases, "infill": self._fillings, "rewrite": self._rewritings,
             "score": self._scores, "diff": self._differences,
         }  # fmt: skip
@@ -124,7 +124,7 @@ class Direct:
             options = self._sampled if task in ("paraphrase", "infill", "rewrite") else self._described
             asked = {"preset": options["settings"], "settings": {**options}} if task != "diff" else {}
             asked.get("settings", {}).pop("settings", None)
-            expected = self._made[task]()
+            expected = self._made[task](self.texts)
             by_task.append(
                 [
                     Call(task, json.dumps(request | asked).encode(), source, content)
@@ -134,37 +134,36 @@ class Direct:
         return [call for mixed in zip(*by_task, strict=True) for call in mixed]
 
     def rate(self, seconds: float) -> tuple[int, float]:
-        """Calls that were made, and the seconds that they took: whole rounds of all of them."""
+        """Calls that were made, and the seconds that they took: whole rounds of all of them, in long lists."""
         count, began = 0, time.monotonic()
         while time.monotonic() - began < seconds:
-            count += sum(len(make()) for make in self._made.values())
+            count += sum(len(make(self.texts * 2)) for make in self._made.values())
         return count, time.monotonic() - began
 
     _beside = "Anna waited at the station."
 
-    def _paraphrases(self) -> list[Any]:
-        results = self._reflector.paraphrase(self.texts, **self._sampled)
+    def _paraphrases(self, texts: Sequence[str]) -> list[Any]:
+        results = self._reflector.paraphrase(list(texts), **self._sampled)
         return [_ranked(result) for result in results]
 
-    def _rewritings(self) -> list[Any]:
-        spots = [{"span": text, "left": self._beside, "right": self._beside} for text in self.texts]
+    def _rewritings(self, texts: Sequence[str]) -> list[Any]:
+        spots = [{"span": text, "left": self._beside, "right": self._beside} for text in texts]
         return [_ranked(result) for result in self._reflector.rewrite_all(spots, **self._sampled)]
 
-    def _fillings(self) -> list[Any]:
+    def _fillings(self, texts: Sequence[str]) -> list[Any]:
         contents = []
-        for result in self._reflector.infill_all([(text, self._beside) for text in self.texts], **self._sampled):
+        for result in self._reflector.infill_all([(text, self._beside) for text in texts], **self._sampled):
             chosen, note = choose_fillings(result, Wanted())
             contents.append(result.to_dict(chosen) | {"filled": result.filled} | ({"note": note} if note else {}))
         return contents
 
-    def _scores(self) -> list[Any]:
-        groups = [(text, [self._beside]) for text in self.texts]
+    def _scores(self, texts: Sequence[str]) -> list[Any]:
+        groups = [(text, [self._beside]) for text in texts]
         return [scores[0].to_dict() for scores in self._reflector.score_all(groups, **self._described)]
 
-    def _differences(self) -> list[Any]:
+    def _differences(self, texts: Sequence[str]) -> list[Any]:
         return [
-            {"reference": text, "candidate": self._beside, **compare(text, self._beside).to_dict()}
-            for text in self.texts
+            {"reference": text, "candidate": self._beside, **compare(text, self._beside).to_dict()} for text in texts
         ]
 
 
@@ -271,7 +270,6 @@ async def measure(load: Load, direct: Direct, options: argparse.Namespace) -> di
     """Warm-up, loads with the engine alone between them, a crowd, and recovery."""
     slices = max(1, round(options.seconds / 30))
     each = options.seconds / slices
-    direct.rate(0.1)
     warm = await load.run(options.clients, max(2.0, min(20.0, each / 3)))
     before = await load.memory()
     total, seconds, alone, alone_seconds = Counts(), 0.0, 0, 0.0

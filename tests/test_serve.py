@@ -364,6 +364,20 @@ def test_a_client_that_leaves_is_cancelled(small_reflector: Reflector, held: Hel
         held.let_go.set()
 
 
+def test_events_come_while_the_models_still_work(small_reflector: Reflector, held: Held) -> None:
+    body = json.dumps(REQUESTS["paraphrase"] | {"stream": True}).encode()
+    with listening(create_app(small_reflector)) as address, connected(address) as connection:
+        connection.sendall(head("/v1/paraphrase", len(body), more="Connection: close\r\n") + body)
+        received = b""
+        while b"sampling contexts" not in received:
+            received += connection.recv(1)
+        assert b"event: result" not in received
+        held.let_go.set()
+        while chunk := connection.recv(65_536):
+            received += chunk
+    assert received.index(b"event: progress") < received.index(b"event: result") < received.index(b"event: done")
+
+
 def test_an_unexpected_error_shows_nothing_of_itself(
     small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
