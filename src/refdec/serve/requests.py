@@ -61,8 +61,8 @@ def request_models(limits: Limits) -> Mapping[str, type[Request]]:
         "infill": _model(
             InfillSettings,
             _text(limits, "a text with ___", "text")
-            | _text(limits, "the text before the gap", "left")
-            | _text(limits, "the text after the gap", "right")
+            | _text(limits, "the text before the gap", "left", least=0)
+            | _text(limits, "the text after the gap", "right", least=0)
             | ranked,
         ),
         "rewrite": _model(
