@@ -227,6 +227,33 @@ def test_draw_is_the_one_the_plain_version_makes(
         assert mask[token]
 
 
+@pytest.mark.skipif("kernels" not in MODULES, reason="Triton runs on a GPU, or under TRITON_INTERPRET=1")
+@pytest.mark.parametrize("scale", [0.0, 0.1, 3.0, 30.0])
+@pytest.mark.parametrize("grain", [0.0, 0.5])
+def test_long_rows_are_drawn_from_in_parts_as_the_plain_version_draws(
+    monkeypatch: pytest.MonkeyPatch, scale: float, grain: float
+) -> None:
+    kernels = importlib.import_module("refdec.lm.kernels")
+    for name, value in (("SHORT_ROW", 256), ("PART", 256), ("FEW", 128)):  # some nuclei have more than 128 tokens
+        monkeypatch.setattr(kernels, name, value)
+    generator = torch.Generator().manual_seed(1)
+    rows, vocabulary = 16, 1000
+    logits = torch.randn(rows, vocabulary, generator=generator) * scale
+    if grain:
+        logits = (logits / grain).round() * grain
+    allowed = torch.rand(2, vocabulary, generator=generator) < 0.6
+    allowed[:, 0] = True
+    top_p = torch.rand(rows, generator=generator)
+    top_p[:4] = torch.tensor([0.0, 1.0, 0.9, 0.999])
+    uniform = torch.rand(rows, generator=generator)
+    which = torch.arange(rows) % 2
+    got = kernels.draw(*(part.to(DEVICE) for part in (logits, allowed, which, top_p, uniform)))
+    for row, token in enumerate(got.tolist()):
+        mask = allowed[row % 2]
+        assert token in drawn_by_reference(logits[row], mask, float(top_p[row]), float(uniform[row]), 3e-6)
+        assert mask[token]
+
+
 def test_draws_follow_the_nucleus(module: ModuleType) -> None:
     rows = 400
     uniform = (torch.arange(rows) + 0.5) / rows

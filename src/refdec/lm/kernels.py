@@ -20,6 +20,15 @@ from refdec.lm.prefix_cache import Prefix, Tail
 LARGEST_ROW = 65536
 """The largest vocabulary that a draw holds in one program; from larger ones, `plain.draw` draws."""
 
+SHORT_ROW = 16384
+"""The largest vocabulary that a program holds in its registers. Of a longer one it would have to spill most."""
+
+PART = 2048
+"""Tokens of a longer one that are looked at together."""
+
+FEW = 2048
+"""Tokens of a longer one that may be in the nucleus. Where there are more, the whole row is taken after all."""
+
 
 @triton.jit
 def _add_norm(
@@ -469,29 +478,15 @@ def chosen(logits: Tensor, tokens: Tensor) -> Tensor:
 
 
 @triton.jit
-def _draw(
-    logits,
-    allowed,
-    which,
-    top_p,
-    uniform,
-    result,
-    logits_row,
-    allowed_row,
-    vocabulary,
-    BLOCK: tl.constexpr,
-):
-    row = tl.program_id(0).to(tl.int64)
-    ids = tl.arange(0, BLOCK)
-    inside = ids < vocabulary
-    mask = tl.load(which + row).to(tl.int64)
-    use = tl.load(allowed + mask * allowed_row + ids, mask=inside, other=0) != 0
-    x = tl.load(logits + row * logits_row + ids, mask=inside & use, other=-float("inf"))
-    mass = tl.exp(x - tl.max(x, axis=0))
+def _search(mass, ids, whole, top_p, uniform):
+    """The id at a uniform number in the nucleus of tokens with these masses, zero where there is none.
+
+    whole is the mass of all tokens, also of those that are not here because they are outside of the nucleus.
+    """
     # The bits of a float that is not negative, read as an integer, keep its order.
     bits = mass.to(tl.int32, bitcast=True)
     greatest = tl.max(bits, axis=0)
-    needed = tl.load(top_p + row).to(tl.float32) * tl.sum(mass, axis=0)
+    needed = top_p * whole
 
     # The least mass in the nucleus: the greatest at which the tokens not below it hold enough.
     least = tl.minimum(greatest, 1)
@@ -506,17 +501,17 @@ def _draw(
     # Of equally probable tokens at the edge, only as many as it takes.
     at_edge = tl.sum((bits == least).to(tl.int32), axis=0)
     taken = tl.minimum(tl.maximum(tl.ceil((needed - above) / value), 1.0), at_edge.to(tl.float32))
-    target = tl.load(uniform + row).to(tl.float32) * (above + taken * value)
+    target = uniform * (above + taken * value)
 
     # The mass of the drawn token: the greatest at which the tokens not below it exceed the target. A target close to
     # the whole nucleus may be rounded up to it; then no token counts that does not change the sum.
-    whole = tl.sum(tl.where(bits >= least, mass, 0.0), axis=0)
+    inside = tl.sum(tl.where(bits >= least, mass, 0.0), axis=0)
     drawn = least
     beyond = greatest + 1
     while beyond - drawn > 1:
         middle = drawn + (beyond - drawn) // 2
         held = tl.sum(tl.where(bits >= middle, mass, 0.0), axis=0)
-        enough = (held > target) | (held >= whole)
+        enough = (held > target) | (held >= inside)
         drawn = tl.where(enough, middle, drawn)
         beyond = tl.where(enough, beyond, middle)
     value = drawn.to(tl.float32, bitcast=True)
@@ -526,15 +521,136 @@ def _draw(
     before = tl.minimum(tl.maximum(tl.floor((target - above) / value), 0.0), most - 1.0).to(tl.int32)
 
     # Among equals, the one with `before` lower ids; nearly always the first.
-    first = tl.min(tl.where(alike, ids, vocabulary - 1), axis=0)
+    first = tl.min(tl.where(alike, ids, 2147483647), axis=0)
+    last = tl.max(tl.where(alike, ids, -1), axis=0)
     low = first - 1
-    token = tl.where(before <= 0, first, vocabulary - 1)
+    token = tl.where(before <= 0, first, last)
     while token - low > 1:
         middle = low + (token - low) // 2
         reached = tl.sum((alike & (ids <= middle)).to(tl.int32), axis=0) > before
         token = tl.where(reached, middle, token)
         low = tl.where(reached, low, middle)
-    tl.store(result + row, token.to(tl.int64))
+    return token.to(tl.int64)
+
+
+@triton.jit
+def _draw(
+    logits,
+    allowed,
+    which,
+    top_p,
+    uniform,
+    result,
+    logits_row,
+    allowed_row,
+    vocabulary,
+    REST: tl.constexpr,
+    BLOCK: tl.constexpr,
+):
+    """Draws with a whole row in one program; of the rest, only rows that were not drawn before."""
+    row = tl.program_id(0).to(tl.int64)
+    wanted = True
+    if REST:
+        wanted = tl.load(result + row) < 0
+    if wanted:
+        ids = tl.arange(0, BLOCK)
+        inside = ids < vocabulary
+        mask = tl.load(which + row).to(tl.int64)
+        use = tl.load(allowed + mask * allowed_row + ids, mask=inside, other=0) != 0
+        x = tl.load(logits + row * logits_row + ids, mask=inside & use, other=-float("inf"))
+        mass = tl.exp(x - tl.max(x, axis=0))
+        share = tl.load(top_p + row).to(tl.float32)
+        token = _search(mass, ids, tl.sum(mass, axis=0), share, tl.load(uniform + row).to(tl.float32))
+        tl.store(result + row, token)
+
+
+@triton.jit
+def _offered(logits, allowed, start, vocabulary, BLOCK: tl.constexpr):
+    """The ids of a part of a row, and their logits, minus infinity where they are not allowed."""
+    ids = start + tl.arange(0, BLOCK)
+    inside = ids < vocabulary
+    use = tl.load(allowed + ids, mask=inside, other=0) != 0
+    return ids, tl.load(logits + ids, mask=inside & use, other=-float("inf"))
+
+
+@triton.jit
+def _draw_from_few(
+    logits,
+    allowed,
+    which,
+    top_p,
+    uniform,
+    few_mass,
+    few_ids,
+    result,
+    logits_row,
+    allowed_row,
+    vocabulary,
+    BLOCK: tl.constexpr,
+    ROOM: tl.constexpr,
+):
+    """Draws from a long row in parts: those tokens that can be in its nucleus are gathered, and searched.
+
+    Where there are more of them than there is room, the result is -1.
+    """
+    row = tl.program_id(0).to(tl.int64)
+    logits += row * logits_row
+    allowed += tl.load(which + row).to(tl.int64) * allowed_row
+    greatest = tl.full([BLOCK], -1e30, tl.float32)
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, vocabulary, BLOCK):
+        _, x = _offered(logits, allowed, start, vocabulary, BLOCK)
+        higher = tl.maximum(greatest, x)
+        total = total * tl.exp(greatest - higher) + tl.exp(x - higher)
+        greatest = higher
+    most = tl.max(greatest, axis=0)
+    whole = tl.sum(total * tl.exp(greatest - most), axis=0)
+    share = tl.load(top_p + row).to(tl.float32)
+
+    # The highest of a few thresholds above which there is enough mass, with something to spare for rounding.
+    one, two, three, four = total * 0, total * 0, total * 0, total * 0
+    five, six, seven = total * 0, total * 0, total * 0
+    for start in range(0, vocabulary, BLOCK):
+        _, x = _offered(logits, allowed, start, vocabulary, BLOCK)
+        below = x - most
+        mass = tl.exp(below)
+        one += tl.where(below >= -2.0, mass, 0.0)
+        two += tl.where(below >= -4.0, mass, 0.0)
+        three += tl.where(below >= -6.0, mass, 0.0)
+        four += tl.where(below >= -8.0, mass, 0.0)
+        five += tl.where(below >= -10.0, mass, 0.0)
+        six += tl.where(below >= -12.0, mass, 0.0)
+        seven += tl.where(below >= -14.0, mass, 0.0)
+    needed = share * whole * (1 + 1e-4)
+    threshold = tl.where(tl.sum(seven, axis=0) >= needed, -14.0, -1e30)
+    threshold = tl.where(tl.sum(six, axis=0) >= needed, -12.0, threshold)
+    threshold = tl.where(tl.sum(five, axis=0) >= needed, -10.0, threshold)
+    threshold = tl.where(tl.sum(four, axis=0) >= needed, -8.0, threshold)
+    threshold = tl.where(tl.sum(three, axis=0) >= needed, -6.0, threshold)
+    threshold = tl.where(tl.sum(two, axis=0) >= needed, -4.0, threshold)
+    threshold = tl.where(tl.sum(one, axis=0) >= needed, -2.0, threshold)
+
+    few_mass += row * ROOM
+    few_ids += row * ROOM
+    count = 0
+    for start in range(0, vocabulary, BLOCK):
+        ids, x = _offered(logits, allowed, start, vocabulary, BLOCK)
+        below = x - most
+        kept = below >= threshold
+        number = tl.sum(kept.to(tl.int32), axis=0)
+        if number > 0:
+            place = count + tl.cumsum(kept.to(tl.int32), axis=0) - 1
+            tl.store(few_mass + place, tl.exp(below), mask=kept & (place < ROOM))
+            tl.store(few_ids + place, ids, mask=kept & (place < ROOM))
+        count += number
+    tl.debug_barrier()
+    if count <= ROOM:
+        place = tl.arange(0, ROOM)
+        mass = tl.load(few_mass + place, mask=place < count, other=0.0)
+        ids = tl.load(few_ids + place, mask=place < count, other=0)
+        tl.store(result + row, _search(mass, ids, whole, share, tl.load(uniform + row).to(tl.float32)))
+    else:
+        tl.store(result + row, -1)
 
 
 def draw(logits: Tensor, allowed: Tensor, which: Tensor, top_p: Tensor, uniform: Tensor) -> Tensor:
@@ -543,17 +659,13 @@ def draw(logits: Tensor, allowed: Tensor, which: Tensor, top_p: Tensor, uniform:
     if block > LARGEST_ROW:
         return plain.draw(logits, allowed, which, top_p, uniform)
     result = torch.empty(rows, dtype=torch.int64, device=logits.device)
-    _draw[(rows,)](
-        logits,
-        allowed,
-        which,
-        top_p,
-        uniform,
-        result,
-        logits.stride(0),
-        allowed.stride(0),
-        vocabulary,
-        BLOCK=block,
-        num_warps=16 if block > 8192 else 8 if block > 1024 else 4,
-    )
+    inputs = (logits, allowed, which, top_p, uniform)
+    sizes = (logits.stride(0), allowed.stride(0), vocabulary)
+    long = block > SHORT_ROW
+    if long:
+        few_mass = torch.empty(rows, FEW, dtype=torch.float32, device=logits.device)
+        few_ids = torch.empty(rows, FEW, dtype=torch.int32, device=logits.device)
+        _draw_from_few[(rows,)](*inputs, few_mass, few_ids, result, *sizes, BLOCK=PART, ROOM=FEW, num_warps=8)
+    warps = 16 if block > 8192 else 8 if block > 1024 else 4
+    _draw[(rows,)](*inputs, result, *sizes, REST=long, BLOCK=block, num_warps=warps)
     return result
