@@ -14,10 +14,11 @@ from fastapi import APIRouter, FastAPI
 from starlette.testclient import TestClient
 
 import refdec
-from refdec import Reflector, compare
+from refdec import Reflector, compare, load_pair
 from refdec.errors import OutOfMemory
 from refdec.lm.cost import Work
 from refdec.reflect import workers
+from refdec.reflect.schedule import WAVES
 from refdec.reflect.workers import Observation
 from refdec.serve.access import COOKIE, SESSION_SECONDS, Key
 from refdec.serve.answers import ANSWERS, Models
@@ -331,6 +332,39 @@ def test_a_full_queue_refuses_at_once_and_recovers(small_reflector: Reflector, h
         first.join(SOON)
         assert answers[0].status_code == 200
         results(client, "paraphrase", **REQUESTS["paraphrase"])
+
+
+def test_on_a_gpu_texts_of_several_requests_are_computed_together(
+    small_pair: Path, held: Held, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In float32 no draw here is near enough an edge for rounding to change a word."""
+    reflector = Reflector(load_pair(small_pair, device="cpu", precision="float32"))
+    monkeypatch.setattr(reflector, "inputs_at_once", lambda: 48)  # as on a GPU
+    seen: list[Observation] = []
+    monkeypatch.setattr(workers, "observers", [seen.append])
+    texts = small_texts(12)
+    app = create_app(reflector)
+    found: dict[str, Any] = {}
+
+    with client_of(app) as client:
+
+        def ask(text: str) -> None:
+            (found[text],) = results(client, "paraphrase", text=text, **QUICK)
+
+        asking = [threading.Thread(target=ask, args=(text,)) for text in texts]
+        for thread in asking:
+            thread.start()
+        while app.state.engine.waiting + app.state.engine.under_way < len(texts):
+            threading.Event().wait(0.01)
+        held.let_go.set()
+        for thread in asking:
+            thread.join(SOON)
+    contexts = [item.questions for item in seen if item.phase == "contexts"]
+    assert sum(contexts) == 2 * len(texts)
+    assert max(contexts) >= len(texts) - WAVES
+    for text, expected in zip(texts, reflector.paraphrase(texts, "fast", **TINY), strict=True):
+        assert found[text]["source"] == text
+        assert [item["text"] for item in found[text]["results"]] == [item.text for item in expected.top(5)]
 
 
 @pytest.mark.parametrize("stream", [False, True])
