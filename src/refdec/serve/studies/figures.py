@@ -30,7 +30,7 @@ DEFINED = 0.95
 class Share:
     """Per cent of the ratings of a system that meet a threshold, with the mean of the answers."""
 
-    percent: float
+    percent: float | None  # none without ratings
     low: float | None
     high: float | None
     met: int
@@ -196,9 +196,8 @@ def _percent(pooled: Numbers) -> Numbers:
 
 def _share(counts: Numbers, drawn: Draws, mean: float | None) -> Share:
     met, ratings = counts.sum(0)
-    return Share(
-        float(_percent(counts.sum(0))), *_interval(_percent(sums(counts, drawn))), int(met), int(ratings), mean
-    )
+    percent = float(_percent(counts.sum(0))) if ratings else None
+    return Share(percent, *_interval(_percent(sums(counts, drawn))), int(met), int(ratings), mean)
 
 
 def _interval(values: Numbers) -> tuple[float | None, float | None]:

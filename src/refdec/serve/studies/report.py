@@ -77,7 +77,7 @@ def _percentages(found: Figures, columns: dict[str, ReportColumn], task: Task) -
     rows = tuple(
         ReportRow(
             system,
-            {name: Cell(share.percent, share.low, share.high) for name, share in shares.items() if share.ratings},
+            {name: Cell(share.percent, share.low, share.high) for name, share in shares.items()},
             ranked=system != REFERENCE,
         )
         for system, shares in found.shares.items()

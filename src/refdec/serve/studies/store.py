@@ -103,6 +103,7 @@ class Study:
                 )
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = FULL")
+            self._database.execute("PRAGMA foreign_keys = ON")
         except sqlite3.DatabaseError:
             self._database.close()
             raise InputError(f"{path} is not a study. refdec study create makes one.") from None
