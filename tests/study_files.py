@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from refdec.serve.studies.material import Item, Material, read_material
@@ -39,33 +41,41 @@ STORIES = (
     ("Ann baked a cake.", "The kitchen was full of smoke.", "She forgot it in the oven."),
 )
 
+
+def _lines(rows: Iterable[dict[str, Any]]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+OUTPUT_FILES = {
+    "originals.jsonl": _lines(
+        {"id": f"q{number}", "source": text, "references": [other]}
+        for number, (text, other) in enumerate(zip(SOURCES, REWORDED, strict=True))
+    ),
+    "rd.jsonl": _lines({"id": f"q{number}", "output": f"Put otherwise, {text}"} for number, text in enumerate(SOURCES)),
+    "mt.csv": "".join(
+        ["id,output\n", *(f'q{number},"{text.replace("the", "a")}"\n' for number, text in enumerate(SOURCES))]
+    ),
+    "fillings.jsonl": _lines(
+        {"id": f"s{number}", "left": left, "right": right, "output": middle}
+        for number, (left, right, middle) in enumerate(STORIES)
+    ),
+}
+"""Texts with references, the outputs of two systems for them, and fillings of stories."""
+
 Answering = Callable[[str, Sequence[str]], Mapping[str, int]]
 """The answers of a rater, from the text and the systems that it is of."""
 
 
 def write_outputs(folder: Path) -> None:
-    """Write questions.jsonl, which has references, and outputs of two systems, rd.jsonl and mt.csv."""
-    rows = list(enumerate(zip(SOURCES, REWORDED, strict=True)))
-    lines: dict[str, list[dict[str, Any]]] = {
-        "questions.jsonl": [
-            {"id": f"q{number}", "source": text, "references": [other]} for number, (text, other) in rows
-        ],
-        "rd.jsonl": [{"id": f"q{number}", "output": f"Put otherwise, {text}"} for number, (text, _) in rows],
-        "fillings.jsonl": [
-            {"id": f"s{number}", "left": left, "right": right, "output": middle}
-            for number, (left, right, middle) in enumerate(STORIES)
-        ],
-    }
-    for name, objects in lines.items():
-        (folder / name).write_text("".join(json.dumps(line) + "\n" for line in objects))
-    table = [f'q{number},"{text.replace("the", "a")}"' for number, (text, _) in rows]
-    (folder / "mt.csv").write_text("\n".join(["id,output", *table]) + "\n")
+    """Write originals.jsonl, which has references, outputs of two systems, rd.jsonl and mt.csv, and fillings.jsonl."""
+    for name, content in OUTPUT_FILES.items():
+        (folder / name).write_text(content)
 
 
 def small_material(folder: Path) -> Material:
     write_outputs(folder)
     files = [f"rd={folder / 'rd.jsonl'}", f"mt={folder / 'mt.csv'}"]
-    return read_material(["source"], files, folder / "questions.jsonl")
+    return read_material(["source"], files, folder / "originals.jsonl")
 
 
 def make_material(items: int, systems: Sequence[str]) -> Material:
@@ -96,7 +106,7 @@ def save(
 
 
 def rate(study: Study, answering: Answering, raters: Sequence[str] | None = None) -> None:
-    """Let raters fill in all their forms; checks are answered rightly."""
+    """Let raters fill in all their forms; they answer checks rightly."""
     for rater in study.progress():
         if raters is not None and rater.name not in raters:
             continue
@@ -104,22 +114,36 @@ def rate(study: Study, answering: Answering, raters: Sequence[str] | None = None
             form = study.form(rater.id, place)
             assert form is not None
             systems, right = _secret(study, rater.id, place)
-            answers = dict(answering(form.words, systems))
-            study.answer(rater.id, place, answers | {name: values[0] for name, values in right.items()})
+            answers = dict.fromkeys((question.name for question in study.task.questions), 2)
+            answers |= {name: values[0] for name, values in right.items()} if right else answering(form.words, systems)
+            study.answer(rater.id, place, answers)
 
 
 def write_rated_study(path: Path) -> None:
-    """A finished study: three raters, of whom one knows better than to agree with the others on every text."""
-    material = small_material(path.parent)
-    save(path, material, ("ann", "ben", "cy"))
+    """A finished study of three systems by four raters, of whom one does not read."""
+    systems = ("rd", "mt", "reference")
+    save(path, make_material(40, systems), ("ann", "ben", "cy", "di"), per_item=3)
     with Study(path) as study:
-        rate(study, _usual)
-        rate(study, lambda words, systems: {**_usual(words, systems), "novelty": 1 + len(words) % 4}, ["cy"])
+        for name in ("ann", "ben", "cy"):
+            rate(study, partial(_reader, name), [name])
+        for rater in study.progress():
+            if rater.name == "di":
+                for place in range(1, rater.total + 1):
+                    study.answer(rater.id, place, {"fluency": 4, "consistency": 4, "novelty": 4})
 
 
-def _usual(words: str, systems: Sequence[str]) -> dict[str, int]:
-    fluency = 4 if "reference" in systems else 3 - len(words) % 2
-    return {"fluency": fluency, "consistency": 4 if "mt" in systems else 3, "novelty": 2 if "rd" in systems else 3}
+def _reader(rater: str, words: str, systems: Sequence[str]) -> dict[str, int]:
+    """The answers of a person who reads: of one mind with the others about a text, but for a whim now and then."""
+    (system,) = systems
+    text = Random(words)
+    usual = {
+        "rd": (4, text.choice((4, 3, 3, 2)), text.choice((3, 2, 2))),
+        "mt": (text.choice((4, 3)), 4, text.choice((2, 1))),
+        "reference": (4, text.choice((4, 3)), text.choice((4, 3))),
+    }[system]
+    whims = Random(f"{rater} {words}")
+    answers = [max(1, answer - 1) if whims.random() < 0.15 else answer for answer in usual]
+    return dict(zip(("fluency", "consistency", "novelty"), answers, strict=True))
 
 
 def _secret(study: Study, rater: int, place: int) -> tuple[list[str], dict[str, list[int]]]:

@@ -108,7 +108,7 @@ def test_who_always_gives_one_answer_fails_the_checks(name: str, tmp_path: Path)
     write_outputs(tmp_path)
     task = TASKS[name]
     file = "mt=mt.csv" if name == "paraphrase" else "rd=fillings.jsonl"
-    data = tmp_path / "questions.jsonl" if name == "paraphrase" else None
+    data = tmp_path / "originals.jsonl" if name == "paraphrase" else None
     material = read_material(task.fields, [file.replace("=", f"={tmp_path}/")], data)
     checks = make_checks(task, material.items, 2, Random(0))
     for answer in (1, 2, 3, 4):
@@ -131,7 +131,7 @@ def test_material_is_matched_by_id_and_knows_its_references(tmp_path: Path) -> N
     assert material.systems == ("rd", "mt", "reference")
     assert [item.context["source"] for item in material.items] == list(SOURCES)
     assert all(item.outputs["rd"] == f"Put otherwise, {item.context['source']}" for item in material.items)
-    without = read_material(["source"], [f"rd={tmp_path / 'rd.jsonl'}"], tmp_path / "questions.jsonl", references=False)
+    without = read_material(["source"], [f"rd={tmp_path / 'rd.jsonl'}"], tmp_path / "originals.jsonl", references=False)
     assert without.systems == ("rd",)
 
 
@@ -139,7 +139,7 @@ def test_items_without_an_output_of_every_system_are_left_out_and_counted(tmp_pa
     write_outputs(tmp_path)
     lines = (tmp_path / "rd.jsonl").read_text().splitlines()
     (tmp_path / "rd.jsonl").write_text("\n".join([*lines[:3], '{"id": "q3", "output": " "}']) + "\n")
-    material = read_material(["source"], [f"rd={tmp_path / 'rd.jsonl'}"], tmp_path / "questions.jsonl")
+    material = read_material(["source"], [f"rd={tmp_path / 'rd.jsonl'}"], tmp_path / "originals.jsonl")
     assert [item.key for item in material.items] == ["q0", "q1", "q2"]
     assert material.left_out == 5
 
@@ -202,7 +202,7 @@ def test_files_that_make_no_study_are_refused(systems: str, message: str, tmp_pa
         (tmp_path / name).write_text(content)
     named = [words.replace("=", f"={tmp_path}/") if words.partition("=")[0] else words for words in systems.split()]
     with pytest.raises(InputError, match=message):
-        read_material(["source"], named, tmp_path / "questions.jsonl")
+        read_material(["source"], named, tmp_path / "originals.jsonl")
 
 
 def test_outputs_of_different_sources_are_not_compared(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def commands() -> None:
       refdec fingerprint "How do I learn to cook?" -o cook.json
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
-      refdec study create rd=rd.jsonl mt=mt.csv --data questions.jsonl -o study.db
+      refdec study create rd=rd.jsonl mt=mt.csv --data originals.jsonl -o study.db
       refdec train stories.txt -o pair --minutes 0.1
 
     refdec COMMAND --help explains a command and its options.

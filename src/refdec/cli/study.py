@@ -38,7 +38,7 @@ def study_command() -> None:
 
     \b
     Examples:
-      refdec study create rd=rd.jsonl mt=mt.csv --data questions.jsonl --raters 3 -o study.db
+      refdec study create rd=rd.jsonl mt=mt.csv --data originals.jsonl -o study.db
       refdec study report rated.db
       refdec study export rated.db answers.csv
 
@@ -75,12 +75,12 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
 
     \b
     Examples:
-      refdec study create rd=rd.jsonl mt=mt.csv --data questions.jsonl -o study.db
-      refdec study create rd=rd.jsonl mt=mt.csv --data questions.jsonl --items 2 --raters ann,ben,cy,di -o four.db
+      refdec study create rd=rd.jsonl mt=mt.csv --data originals.jsonl -o study.db
+      refdec study create rd=rd.jsonl mt=mt.csv --data originals.jsonl --items 2 --raters ann,ben,cy,di -o four.db
       refdec study create rd=fillings.jsonl --task infill --raters 2 --title "What happened?" -o stories.db
 
-    A file of outputs is JSON lines as refdec evaluate writes them, or with "id" and "output"; CSV, TSV and Parquet have
-    such columns. The texts themselves ("source", or "left" and "right") stand there too or in --data. Of ranked
+    A file of outputs is JSON lines as written by "refdec evaluate", or with "id" and "output"; CSV, TSV and Parquet
+    have such columns. The texts themselves ("source", or "left" and "right") stand there too or in --data. Of ranked
     candidates the best that is no copy is taken; rd=FILE@30 takes those of Novelty 30 and rd=FILE@top the best, copy or
     not, as the paper does. Links are printed, and written to a file beside the study. Keep both files to yourself: they
     open everything.
@@ -90,7 +90,9 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
     from refdec.serve.studies.questions import task_named
     from refdec.serve.studies.store import Study, create_study
 
+    _check_packages()
     task = task_named(options["task"])
+    base = _address(options["url"] or f"http://{HOST}:{PORT}")
     links = out.with_name(f"{out.stem}-links.csv")
     if not out.exists():
         check_output(links, options)
@@ -109,7 +111,7 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
     made = {"command": "refdec " + shlex.join(sys.argv[1:]), "seed": str(options["seed"])}
     create_study(out, plan, title, _day(options["closes"]), made, options["force"])
     with Study(out) as study:
-        rows = _links(study, options["url"] or f"http://{HOST}:{PORT}")
+        rows = _links(study, base)
         items, texts = study.size()
     _write_links(links, rows)
     _show_links(rows)
@@ -169,7 +171,7 @@ def serve(studies: tuple[Path, ...], **options: Any) -> int:
             if options["closes"] or options["reopen"]:
                 study.close_after(_day(options["closes"]))
         host = f"[{options['host']}]" if ":" in options["host"] else options["host"]
-        base = options["url"] or f"http://{host}:{listening.getsockname()[1]}"
+        base = _address(options["url"] or f"http://{host}:{listening.getsockname()[1]}")
         for study in opened:
             _show_links(_links(study, base))
         sys.stdout.flush()
@@ -268,14 +270,16 @@ def _rater_names(words: str) -> list[str]:
 
 
 def _links(study: Study, base: str) -> list[tuple[str, str]]:
-    _check_packages()
     from refdec.serve.studies.tokens import admin_path, rater_path
 
-    if not base.startswith(("http://", "https://")):
-        raise InputError(f"{base} is not an address. It begins with http:// or https://.")
-    base = base.rstrip("/")
     raters = [(rater.name, f"{base}/{rater_path(study, rater.id)}") for rater in study.progress()]
     return [*raters, ("admin", f"{base}/{admin_path(study)}")]
+
+
+def _address(base: str) -> str:
+    if not base.startswith(("http://", "https://")):
+        raise InputError(f"{base} is not an address. It begins with http:// or https://.")
+    return base.rstrip("/")
 
 
 def _write_links(path: Path, rows: list[tuple[str, str]]) -> None:
