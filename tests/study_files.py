@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date
 from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import uvicorn
+
+from refdec.serve.studies.app import app, listen
 from refdec.serve.studies.material import Item, Material, read_material
 from refdec.serve.studies.plan import Plan, make_plan
 from refdec.serve.studies.questions import TASKS
@@ -117,6 +122,21 @@ def rate(study: Study, answering: Answering, raters: Sequence[str] | None = None
             answers = dict.fromkeys((question.name for question in study.task.questions), 2)
             answers |= {name: values[0] for name, values in right.items()} if right else answering(form.words, systems)
             study.answer(rater.id, place, answers)
+
+
+@contextmanager
+def served_in_a_thread(study: Study) -> Iterator[str]:
+    """The address of a server in this process."""
+    listening = listen("127.0.0.1", 0)
+    server = uvicorn.Server(uvicorn.Config(app([study]), log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+        listening.close()
 
 
 def write_rated_study(path: Path) -> None:

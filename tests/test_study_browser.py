@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pytest
-import uvicorn
 from playwright.sync_api import Browser, Page, ViewportSize, expect
 
-from refdec.serve.studies.app import app, listen
 from refdec.serve.studies.material import read_material
 from refdec.serve.studies.store import Study
 from refdec.serve.studies.tokens import admin_path, rater_path
 from tests.browser import browser, chromium, faults
-from tests.study_files import STORIES, make_material, save, small_material, write_outputs
+from tests.study_files import STORIES, make_material, save, served_in_a_thread, small_material, write_outputs
 
 PHONE: ViewportSize = {"width": 390, "height": 844}
 WIDE: ViewportSize = {"width": 1100, "height": 800}
@@ -39,26 +36,8 @@ def study(tmp_path: Path) -> Iterator[Study]:
 @pytest.fixture
 def address(study: Study) -> Iterator[str]:
     """Where the study is served, by a thread of this process."""
-    with serving(study) as base:
+    with served_in_a_thread(study) as base:
         yield base
-
-
-class serving:  # noqa: N801
-    """The server in a thread of this process, while a test runs."""
-
-    def __init__(self, study: Study) -> None:
-        self._socket = listen("127.0.0.1", 0)
-        self._server = uvicorn.Server(uvicorn.Config(app([study]), log_level="warning", access_log=False))
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
-
-    def __enter__(self) -> str:
-        self._thread.start()
-        return f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-
-    def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()
 
 
 def rate_by_mouse(page: Page, start: str, answers: list[str]) -> int:
@@ -139,7 +118,7 @@ def test_axe_finds_no_serious_fault(
     else:
         material = small_material(tmp_path)
     save(tmp_path / "s.db", material, task=task)
-    with Study(tmp_path / "s.db") as study, serving(study) as base:
+    with Study(tmp_path / "s.db") as study, served_in_a_thread(study) as base:
         here = f"{base}/{rater_path(study, 1)}"
         context = chrome.new_context(viewport=size, color_scheme=scheme)
         page = context.new_page()
@@ -198,7 +177,7 @@ def test_a_script_in_a_text_does_not_run(chrome: Browser, tmp_path: Path) -> Non
     attack = "<img src=x onerror=\"document.title='run'\"><script>document.title='run'</script>"
     bad = type(item)("i", {"source": attack}, {"a": f"{attack}!"})
     save(tmp_path / "s.db", type(material)(("a",), (bad,), 0))
-    with Study(tmp_path / "s.db") as study, serving(study) as base:
+    with Study(tmp_path / "s.db") as study, served_in_a_thread(study) as base:
         page = chrome.new_page()
         page.goto(f"{base}/{rater_path(study, 1)}/1")
         assert page.title().startswith("Text 1 of")

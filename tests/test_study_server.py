@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import http.client
 import io
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -224,6 +226,40 @@ def test_a_bad_form_is_refused_with_a_page(body: bytes, status: int, study: Stud
     assert answer.status_code == status
     assert "<h1>" in answer.text
     assert list(study.ratings()) == []
+
+
+def test_a_full_disk_is_said_and_not_acknowledged(
+    study: Study, client: TestClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(study, "answer", full)
+    answer = client.post(f"/{rater_path(study, 1)}/1", data=GOOD)
+    assert answer.status_code == 503
+    assert "Your answers could not be kept" in answer.text
+    assert [record.getMessage() for record in caplog.records if record.name.startswith("refdec")] == [
+        "An answer could not be kept: database or disk is full"
+    ]
+
+
+def test_a_form_that_never_arrives_holds_nobody_up(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refdec.serve.studies.router.BODY_SECONDS", 0.05)
+    sent: list[dict[str, object]] = []
+
+    async def receive() -> dict[str, object]:
+        await asyncio.Event().wait()  # for good
+        raise AssertionError
+
+    async def send(message: dict[str, object]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
+        "path": f"/{rater_path(study, 1)}/1", "query_string": b"", "headers": [], "server": ("testserver", 80),
+    }  # fmt: skip
+    asyncio.run(app([study])(scope, receive, send))  # type: ignore[arg-type]
+    assert sent[0]["status"] == 408
 
 
 def test_static_files_are_three_and_no_path_leads_out(client: TestClient) -> None:

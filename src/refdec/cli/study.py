@@ -24,6 +24,8 @@ HOST, PORT = "127.0.0.1", 8350
 ITEMS = 200
 """As many as in the paper."""
 PER_ITEM = 3
+LINE = 100
+"""Characters in a line of text above tables."""
 LOCAL = ("127.0.0.1", "::1", "localhost")
 
 _study_argument = click.argument("study", type=FILE, metavar="STUDY")
@@ -108,7 +110,7 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
         options["seed"],
     )
     title = options["title"].strip() or ("Rewordings" if task.name == "paraphrase" else "The middle of a story")
-    made = {"command": "refdec " + shlex.join(sys.argv[1:]), "seed": str(options["seed"])}
+    made = {"made by": "refdec " + shlex.join(sys.argv[1:]), "seed": str(options["seed"])}
     create_study(out, plan, title, _day(options["closes"]), made, options["force"])
     with Study(out) as study:
         rows = _links(study, base)
@@ -254,7 +256,7 @@ def report(study: Path, **options: Any) -> int:
         return 0
     from refdec.cli.tables import show_report
 
-    click.echo(f"{made.title}: {made.intro}\n")
+    click.echo(click.wrap_text(f"{made.title}: {made.intro}".replace("`", ""), LINE) + "\n")
     show_report(made, intervals=True)
     return 0
 

@@ -9,7 +9,7 @@ from refdec.evaluate.reports.report import Cell, Prose, Report, ReportColumn, Re
 from refdec.metrics.bootstrap import RESAMPLES
 from refdec.metrics.permutation import PERMUTATIONS
 from refdec.serve.studies.checks import PASS_MARK
-from refdec.serve.studies.figures import Difference, Figures, Kappa
+from refdec.serve.studies.figures import Figures, Kappa
 from refdec.serve.studies.material import REFERENCE
 from refdec.serve.studies.questions import Task
 from refdec.serve.studies.store import Study
@@ -134,25 +134,24 @@ def _agreement(found: Figures) -> ReportTable:
 
 
 def _compared(found: Figures) -> ReportTable:
-    columns = []
-    for name, title in found.questions.items():
-        columns += [ReportColumn(name, title, "", 1), ReportColumn(f"{name} p", "p", "", 3)]
-    by_pair: dict[tuple[str, str], dict[str, Difference]] = {}
-    for item in found.differences:
-        by_pair.setdefault((item.first, item.second), {})[item.question] = item
-    rows = []
-    for (first, second), items in by_pair.items():
-        cells: dict[str, Cell] = {}
-        for name, item in items.items():
-            mark = STAR if item.p_holm < SIGNIFICANT else ""
-            cells |= {name: Cell(item.difference, item.low, item.high, mark), f"{name} p": Cell(item.p_holm)}
-        rows.append(ReportRow(f"{first} – {second}", cells))
+    columns = (ReportColumn("difference", "difference", "", 1), ReportColumn("p", "p", "", 4))
+    rows = tuple(
+        ReportRow(
+            f"{item.first} – {item.second}",
+            {
+                "difference": Cell(item.difference, item.low, item.high, STAR if item.p_holm < SIGNIFICANT else ""),
+                "p": Cell(item.p_holm),
+            },
+            group=found.questions[item.question],
+        )
+        for item in found.differences
+    )
     note = (
         f"The first system less the second, in points. p: paired permutation test over items ({PERMUTATIONS:,} "
         "permutations, or all where there are fewer), two-sided, with Holm's correction for the pairs of systems of a "
         f"question. {STAR}: p below {SIGNIFICANT:g}."
     )
-    return ReportTable("Differences between systems", tuple(columns), tuple(rows), note)
+    return ReportTable("Differences between systems", columns, rows, note)
 
 
 def _raters(found: Figures) -> ReportTable:
@@ -186,4 +185,4 @@ def _questions(task: Task) -> str:
 
 def _provenance(study: Study, command: str) -> list[tuple[str, str]]:
     latest = max((rater.last for rater in study.progress()), default="")
-    return [("command", command), ("study", study.id), *study.facts.items(), ("latest answer", latest)]
+    return [("report", command), ("study", study.id), *study.facts.items(), ("latest answer", latest)]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import logging
+import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -21,9 +23,10 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 
 from refdec.serve.studies.export import write_answers
-from refdec.serve.studies.store import Form, Study
+from refdec.serve.studies.store import Form, RaterProgress, Study
 from refdec.serve.studies.tokens import ADMIN, holder_of, rater_path, study_named
 
+LOGGER = logging.getLogger(__name__)
 LARGEST_BODY = 4096
 """Bytes of a form that is sent: a few short fields."""
 
@@ -64,9 +67,16 @@ class _Visit:
     """A rater who has opened their link."""
 
     study: Study
-    rater: int
     token: str
-    name: str
+    progress: RaterProgress
+
+    @property
+    def rater(self) -> int:
+        return self.progress.id
+
+    @property
+    def name(self) -> str:
+        return self.progress.name
 
 
 def router(studies: Sequence[Study]) -> APIRouter:
@@ -82,10 +92,10 @@ def router(studies: Sequence[Study]) -> APIRouter:
             raise _Refused(
                 410, "This study is closed", f"Its last day was {study.closes}. Thank you for your interest."
             )
-        rater = next((rater for rater in study.progress() if rater.id == holder), None)
-        if rater is None:
+        progress = study.progress_of(holder)
+        if progress is None:
             raise _unknown()
-        return _Visit(study, rater.id, token, rater.name)
+        return _Visit(study, token, progress)
 
     def admin(token: str) -> Study:
         study, holder = _holder(by_id, token)
@@ -99,9 +109,7 @@ def router(studies: Sequence[Study]) -> APIRouter:
             here = visit(token)
         except _Refused as refused:
             return _refusal(request, refused)
-        (mine,) = (rater for rater in here.study.progress() if rater.id == here.rater)
-        goes_on = here.study.first_open(here.rater)
-        return _page(request, "start.html", here=here, total=mine.total, done=mine.done, goes_on=goes_on)
+        return _page(request, "start.html", here=here, goes_on=here.study.first_open(here.rater))
 
     @pages.get("/rate/{token}/end", name="study_end")
     def end(request: Request, token: str) -> Response:
@@ -112,8 +120,7 @@ def router(studies: Sequence[Study]) -> APIRouter:
         place = here.study.first_open(here.rater)
         if place is not None:
             return _go(request, "study_form", token=token, place=place)
-        (mine,) = (rater for rater in here.study.progress() if rater.id == here.rater)
-        return _page(request, "end.html", here=here, total=mine.total)
+        return _page(request, "end.html", here=here)
 
     @pages.get("/rate/{token}/{place:int}", name="study_form")
     def form(request: Request, token: str, place: int) -> Response:
@@ -149,7 +156,12 @@ def router(studies: Sequence[Study]) -> APIRouter:
         if len(answers) < len(here.study.task.questions):
             tried = Form(shown.place, shown.total, shown.context, shown.words, answers)
             return _form_page(request, here, tried, status=422)
-        here.study.answer(here.rater, place, answers)
+        try:
+            here.study.answer(here.rater, place, answers)
+        except sqlite3.Error as error:
+            LOGGER.error("An answer could not be kept: %s", error)
+            words = "Please go back and send them again in a minute, or tell whoever sent you the link."
+            return _refusal(request, _Refused(503, "Your answers could not be kept", words))
         following = place + 1 if place < shown.total else here.study.first_open(here.rater)
         if following is None:
             return _go(request, "study_end", token=token)

@@ -44,6 +44,11 @@ CREATE TABLE answer (rater INTEGER NOT NULL, place INTEGER NOT NULL, question TE
     FOREIGN KEY (rater, place) REFERENCES form (rater, place)) WITHOUT ROWID;
 """
 
+PROGRESS = """
+SELECT id, name, (SELECT count(DISTINCT place) FROM answer WHERE rater = id),
+    (SELECT count(*) FROM form WHERE rater = id), (SELECT coalesce(max(at), '') FROM answer WHERE rater = id) FROM rater
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -190,12 +195,14 @@ class Study:
     def progress(self) -> list[RaterProgress]:
         """How far every rater is."""
         with self._lock:
-            rows = self._database.execute(
-                "SELECT id, name, (SELECT count(DISTINCT place) FROM answer WHERE rater = id), "
-                "(SELECT count(*) FROM form WHERE rater = id), "
-                "(SELECT coalesce(max(at), '') FROM answer WHERE rater = id) FROM rater ORDER BY id"
-            ).fetchall()
+            rows = self._database.execute(f"{PROGRESS} ORDER BY id").fetchall()
         return [RaterProgress(*row) for row in rows]
+
+    def progress_of(self, rater: int) -> RaterProgress | None:
+        """How far one rater is; None where there is no such rater."""
+        with self._lock:
+            row = self._database.execute(f"{PROGRESS} WHERE id = ?", (rater,)).fetchone()
+        return RaterProgress(*row) if row else None
 
     def ratings(self) -> Iterator[Rating]:
         """All answered forms, in the order of the raters and of their places."""
@@ -271,7 +278,7 @@ def _write(path: Path, plan: Plan, title: str, closes: date | None, made: Mappin
         "systems": plan.systems,
         "per_item": plan.per_item,
         "closes": _day(closes),
-        "made": {"refdec": refdec.__version__, "at": datetime.now(UTC).isoformat(timespec="seconds"), **made},
+        "made": {**made, "refdec": refdec.__version__, "created": datetime.now(UTC).isoformat(timespec="seconds")},
     }
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript(f"BEGIN; {TABLES}")
