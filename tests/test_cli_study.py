@@ -40,6 +40,7 @@ def test_create_prints_a_link_for_every_rater_and_keeps_them_to_the_user(command
     rows = list(csv.DictReader((folder / "study-links.csv").open()))
     assert {row["rater"]: row["link"] for row in rows} == links
     assert "8 items with 24 different texts of 3 systems" in err
+    assert "each rater has 26 forms to fill in, 2 of them attention checks" in err
     assert "refdec study serve study.db" in err
     if os.name == "posix":
         assert {stat.S_IMODE((folder / name).stat().st_mode) for name in ("study.db", "study-links.csv")} == {0o600}

@@ -185,7 +185,9 @@ def test_stories_have_a_beginning_and_an_end(tmp_path: Path) -> None:
         ("rd=empty.csv", "has no rows"),
         ("rd=twice.csv", "the id '1' is there twice"),
         ("rd=unnamed.csv", 'there is no "id"'),
-        ("rd=silent.csv", 'has no "output"'),
+        ("rd=silent.csv", 'must have "output"'),
+        ("rd=mixed.jsonl", 'must have "output"'),
+        ("rd=rd.jsonl@1.2.3", "There is no file"),
         ("rd=page.html", "The format of"),
     ],
 )
@@ -198,6 +200,7 @@ def test_files_that_make_no_study_are_refused(systems: str, message: str, tmp_pa
         "unnamed.csv": "name,output\n1,a\n",
         "silent.csv": "id,text\n1,a\n",
         "page.html": "<p>",
+        "mixed.jsonl": '{"id": "a", "output": "A."}\n{"id": "b", "results": []}\n',
     }.items():
         (tmp_path / name).write_text(content)
     named = [words.replace("=", f"={tmp_path}/") if words.partition("=")[0] else words for words in systems.split()]
@@ -218,6 +221,11 @@ def test_outputs_of_different_sources_are_not_compared(tmp_path: Path) -> None:
 def test_a_plan_that_cannot_be_is_refused(items: int, raters: list[str]) -> None:
     with pytest.raises(SettingsError):
         make_plan(TASKS["paraphrase"], make_material(8, "ab"), raters, items, 1, None, 0)
+
+
+def test_nobody_is_left_without_work() -> None:
+    with pytest.raises(SettingsError, match="5 raters are too many for 2 items with 2 raters each"):
+        make_plan(TASKS["paraphrase"], make_material(2, "ab"), list("vwxyz"), 2, 2, None, 0)
 
 
 def test_a_form_names_no_system_and_does_not_tell_a_check(tmp_path: Path) -> None:

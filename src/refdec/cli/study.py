@@ -121,9 +121,13 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
         left_out = f" {material.left_out:,} rows without an output of every system were left out." * bool(
             material.left_out
         )
+        forms = [len(row) for row in plan.forms]
+        checks = sum(text.check is not None for text in plan.texts)
+        each = f"{max(forms):,}" if len(set(forms)) == 1 else f"{min(forms):,} to {max(forms):,}"
         click.echo(
             f"refdec: {out} has {items:,} items with {texts:,} different texts of {len(plan.systems)} systems."
             f"{left_out}\n"
+            f"refdec: each rater has {each} forms to fill in, {checks:,} of them attention checks.\n"
             f"refdec: the links are in {links}, too; start the pages with: refdec study serve {shlex.quote(str(out))}",
             err=True,
         )

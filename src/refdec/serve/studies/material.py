@@ -103,7 +103,7 @@ def _split(words: str) -> tuple[str, tuple[str, str]]:
     name, equals, path = words.partition("=")
     if not equals or not name.strip() or not path.strip():
         raise InputError(f"{words!r} is not a system. Give each as NAME=FILE, such as rd=outputs.jsonl.")
-    chosen = re.fullmatch(r"(.+)@(top|[0-9.]+)", path)
+    chosen = re.fullmatch(r"(.+)@(top|[0-9]+(?:[.][0-9]+)?)", path)
     if chosen and not Path(path).exists():
         return name.strip(), (chosen[1], chosen[2])
     return name.strip(), (path, "")
@@ -131,7 +131,7 @@ def _keyed(path: Path, source: Source, format: str) -> Rows:
     for row in read(source, format):
         if row.error:
             raise InputError(f"{path}, line {row.line}: {row.error}")
-        key = str(row.fields.get("id") or "").strip()
+        key = "" if row.fields.get("id") is None else str(row.fields["id"]).strip()
         if not key:
             raise InputError(f'{path}, line {row.line}: there is no "id", by which systems are matched.')
         if key in rows:
@@ -144,20 +144,23 @@ def _keyed(path: Path, source: Source, format: str) -> Rows:
 
 def _outputs(rows: Rows, path: str, choice: str) -> dict[str, str]:
     """The text of each row: its output, or one of its ranked candidates."""
-    first = next(iter(rows.values()))
-    if "results" in first:
+    ranked = ["results" in row for row in rows.values()]
+    if all(ranked):
         return _chosen(list(rows.values()), choice, list(rows))
+    if any(ranked) or not any("output" in row for row in rows.values()):
+        raise InputError(
+            f'{path} must have "output" in its rows, or "results" in all of them. docs/data.md has the format of files '
+            "of outputs."
+        )
     if choice:
         raise InputError(f"{path} has one output per row, so there is nothing to choose by @{choice}. Leave it out.")
-    if "output" not in first:
-        raise InputError(f'{path} has no "output" and no "results". docs/data.md has the format of files of outputs.')
     return {key: str(row.get("output") or "") for key, row in rows.items()}
 
 
 def _chosen(rows: list[Mapping[str, Any]], choice: str, keys: list[str]) -> dict[str, str]:
     """By the paper's protocol for paraphrases; of fillings the best-ranked."""
-    given = [dict(row) for row in rows]
-    if any("novelty" not in item for row in given for item in row["results"]):
+    given = [{"source": "", **row} for row in rows]
+    if any({"novelty", "copy"} - item.keys() for row in given for item in row["results"]):
         return {
             key: str(row["results"][0]["text"]) if row["results"] else "" for key, row in zip(keys, given, strict=True)
         }

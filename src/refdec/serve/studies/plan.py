@@ -62,6 +62,11 @@ def make_plan(
         of_item.append(list(range(len(texts), len(texts) + len(by_words))))
         texts += [PlannedText(item, words, tuple(systems)) for words, systems in by_words.items()]
     hands = deal(items, len(raters), per_item, random)
+    if not all(hands):
+        raise SettingsError(
+            f"{len(raters)} raters are too many for {items} items with {per_item} raters each: some would have nothing "
+            "to rate. Name fewer raters, draw more items, or let more raters rate each."
+        )
     most = max(sum(len(of_item[item]) for item in hand) for hand in hands)
     count = max(FEWEST_CHECKS, round(most / TEXTS_PER_CHECK)) if checks is None else checks
     rest = [item for place, item in enumerate(material.items) if place not in set(places)] or drawn

@@ -109,8 +109,10 @@ class Study:
             self._database.execute("PRAGMA journal_mode = WAL")
             self._database.execute("PRAGMA synchronous = FULL")
             self._database.execute("PRAGMA foreign_keys = ON")
-        except sqlite3.DatabaseError:
+        except sqlite3.DatabaseError as error:
             self._database.close()
+            if "locked" in str(error):
+                raise InputError(f"{path} is in use: another process writes to it. Try again.") from None
             raise InputError(f"{path} is not a study. refdec study create makes one.") from None
         except BaseException:
             self._database.close()
@@ -136,8 +138,9 @@ class Study:
     def closes(self) -> date | None:
         """The last day, in UTC, on which links work."""
         with self._lock:
-            value = self._facts()["closes"]
-        return date.fromisoformat(value) if value else None
+            (value,) = self._database.execute("SELECT value FROM study WHERE name = 'closes'").fetchone()
+        day = json.loads(value)
+        return date.fromisoformat(day) if day else None
 
     @property
     def closed(self) -> bool:
