@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refdec.errors import InputError, SettingsError
+from refdec.evaluate.experiments.outputs import OutputFile
 from refdec.files.lock import locked
 from refdec.serve.studies.checks import make_checks
 from refdec.serve.studies.design import deal, order
@@ -160,6 +161,17 @@ def test_ranked_candidates_are_chosen_as_the_paper_does(tmp_path: Path) -> None:
     assert chosen(f"rd={path}") == near
     assert chosen(f"rd={path}@top") == source
     assert chosen(f"rd={path}@90") == far
+
+
+def test_files_of_the_experiments_are_read_as_they_are(tmp_path: Path) -> None:
+    small_material(tmp_path)
+    path = tmp_path / "grown.jsonl"
+    with OutputFile(path, "refdec:0|made:up", [f"q{number}" for number in range(8)]) as file:
+        for number, text in enumerate(SOURCES):
+            results = [{"text": text.upper(), "novelty": 50.0, "copy": False, "score": 0.1, "relative": -1.0}]
+            file.append({"id": f"q{number}", "source": text, "results": results})
+    material = read_material(["source"], [f"rd={path}", f"mt={tmp_path / 'mt.csv'}"], None)
+    assert [item.outputs["rd"] for item in material.items] == [text.upper() for text in SOURCES]
 
 
 def test_stories_have_a_beginning_and_an_end(tmp_path: Path) -> None:

@@ -154,25 +154,13 @@ def serve(studies: tuple[Path, ...], **options: Any) -> int:
     go on where they were. A link opens the pages of one rater and nothing else; the admin's link shows how far all are.
     Links to another computer travel unencrypted unless a server with HTTPS stands in front.
     """
-    from contextlib import ExitStack
-
-    from refdec.files.lock import locked
-
     _check_packages()
     from refdec.serve.studies.app import listen, run
-    from refdec.serve.studies.store import Study
+    from refdec.serve.studies.store import open_to_raters
 
     if options["closes"] and options["reopen"]:
         raise InputError("--closes names a last day and --reopen removes it. Leave one of them out.")
-    with ExitStack() as stack:
-        opened = []
-        for path in dict.fromkeys(studies):
-            if path.is_file():
-                stack.enter_context(locked(path))
-            opened.append(stack.enter_context(Study(path)))
-        if len({study.id for study in opened}) < len(opened):
-            raise InputError("Two of these files are copies of one study. Serve one of them.")
-        listening = stack.enter_context(listen(options["host"], options["port"]))
+    with open_to_raters(studies) as opened, listen(options["host"], options["port"]) as listening:
         for study in opened:
             if options["closes"] or options["reopen"]:
                 study.close_after(_day(options["closes"]))

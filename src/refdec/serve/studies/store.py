@@ -11,8 +11,8 @@ import json
 import os
 import secrets
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -250,6 +250,20 @@ class Study:
             except BaseException:
                 self._database.execute("ROLLBACK")
                 raise
+
+
+@contextmanager
+def open_to_raters(paths: Iterable[Path]) -> Iterator[list[Study]]:
+    """Studies that a server may show: as long as they are open, no other server shows them and nobody replaces them."""
+    with ExitStack() as stack:
+        studies = []
+        for path in dict.fromkeys(paths):
+            if path.is_file():
+                stack.enter_context(locked(path))
+            studies.append(stack.enter_context(Study(path)))
+        if len({study.id for study in studies}) < len(studies):
+            raise InputError("Two of these files are copies of one study. Serve one of them.")
+        yield studies
 
 
 def create_study(path: Path, plan: Plan, title: str, closes: date | None, made: Mapping[str, str], force: bool) -> None:
