@@ -16,6 +16,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -87,15 +88,17 @@ def performance(paths: list[Path]) -> None:
 
 def study() -> None:
     """A form as a rater sees it, with two answers given by number keys."""
-    from tests.browser import browser
+    from playwright.sync_api import sync_playwright
+    from tests.browser import FLAGS
     from tests.study_files import REWORDED, save, served_in_a_thread, small_material
 
     from refdec.serve.studies.store import Study
     from refdec.serve.studies.tokens import rater_path
 
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         save(Path(name) / "study.db", small_material(Path(name)))
-        with Study(Path(name) / "study.db") as made, served_in_a_thread(made) as base, browser() as chromium:
+        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+        with Study(Path(name) / "study.db") as made, served_in_a_thread(made) as base:
             total = made.progress()[0].total
             forms = {form.words: place for place in range(1, total + 1) if (form := made.form(1, place))}
             place = next(forms[words] for words in REWORDED if forms.get(words, 0) > total // 3)
@@ -106,6 +109,7 @@ def study() -> None:
             for key in "43":
                 page.keyboard.press(key)
             page.screenshot(path=HERE / "study.png")
+        chromium.close()
 
 
 if __name__ == "__main__":

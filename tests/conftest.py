@@ -60,7 +60,7 @@ hypothesis.settings.load_profile("steady")
 OUTSIDE = ("CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "REFDEC_DEBUG")
 """Environment variables that change what commands print."""
 
-PROCESS_STARTERS = {"browser", "get_context", "ray_engine", "refdec_process", "subprocess", "torchrun"}
+PROCESS_STARTERS = {"get_context", "ray_engine", "refdec_process", "subprocess", "sync_playwright", "torchrun"}
 """Names that a test uses if it starts processes."""
 
 

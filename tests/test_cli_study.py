@@ -36,7 +36,9 @@ def test_create_prints_a_link_for_every_rater_and_keeps_them_to_the_user(command
     assert code == 0
     links = dict(line.split() for line in out.splitlines())
     assert list(links) == ["ann", "ben", "cy", "admin"]
-    assert all(link.startswith("https://study.example.org/rate/") for name, link in links.items() if name != "admin")
+    assert all(
+        link.startswith("https://study.example.org/studies/rate/") for name, link in links.items() if name != "admin"
+    )
     rows = list(csv.DictReader((folder / "study-links.csv").open()))
     assert {row["rater"]: row["link"] for row in rows} == links
     assert "8 items with 24 different texts of 3 systems" in err

@@ -21,6 +21,7 @@ from random import Random
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from itsdangerous import Signer
@@ -140,7 +141,7 @@ def test_texts_are_never_markup(tmp_path: Path) -> None:
 
 def test_pages_load_nothing_from_elsewhere_and_say_so(study: Study, client: TestClient) -> None:
     here = f"/{rater_path(study, 1)}"
-    for address in (here, f"{here}/1", f"/{admin_path(study)}", "/study/study.css", "/nowhere"):
+    for address in (here, f"{here}/1", f"/{admin_path(study)}", "/studies/files/study.css", "/nowhere"):
         answer = client.get(address)
         policy = answer.headers["content-security-policy"]
         assert policy.startswith("default-src 'self';")
@@ -149,7 +150,7 @@ def test_pages_load_nothing_from_elsewhere_and_say_so(study: Study, client: Test
         if "html" in answer.headers["content-type"]:
             assert answer.headers["cache-control"] == "no-store"
             assert " style=" not in answer.text
-            assert not re.search(r'(src|href)="(https?:)?//', answer.text.replace("http://testserver/rate", ""))
+            assert not re.search(r'(src|href)="(https?:)?//', answer.text.replace("http://testserver/studies/rate", ""))
 
 
 def test_a_forged_or_foreign_token_opens_nothing(study: Study, client: TestClient, tmp_path: Path) -> None:
@@ -164,12 +165,16 @@ def test_a_forged_or_foreign_token_opens_nothing(study: Study, client: TestClien
             ann.replace(".1.", ".2.", 1), ann.replace(".1.", ".admin.", 1), token(other, 1), token(study, 99), foreign,
             f"{ann}%00", "é" * 9, "a" * 3000,
         ]  # fmt: skip
-    for address in [*(f"/rate/{each}" for each in forged), f"/rate/{admin}", *(f"/progress/{each}" for each in forged)]:
+    for address in [
+        *(f"/studies/rate/{each}" for each in forged),
+        f"/studies/rate/{admin}",
+        *(f"/studies/progress/{each}" for each in forged),
+    ]:
         for path in (address, f"{address}/1", f"{address}/end", f"{address}/answers.csv"):
             assert client.get(path).status_code == 404, path
         assert client.post(f"{address}/1", data=GOOD).status_code in (404, 405)
-    assert client.get(f"/progress/{ann}").status_code == 404
-    assert client.get(f"/progress/{ann}/answers.jsonl").status_code == 404
+    assert client.get(f"/studies/progress/{ann}").status_code == 404
+    assert client.get(f"/studies/progress/{ann}/answers.jsonl").status_code == 404
     assert list(study.ratings()) == []
 
 
@@ -258,25 +263,30 @@ def test_a_form_that_never_arrives_holds_nobody_up(study: Study, monkeypatch: py
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST", "scheme": "http",
         "path": f"/{rater_path(study, 1)}/1", "query_string": b"", "headers": [], "server": ("testserver", 80),
     }  # fmt: skip
-    asyncio.run(app([study])(scope, receive, send))  # type: ignore[arg-type]
+
+    async def ask() -> None:
+        await app([study])(scope, receive, send)  # type: ignore[arg-type]
+
+    with start_blocking_portal() as portal:  # a loop of its own: a browser may have one in this thread
+        portal.call(ask)
     assert sent[0]["status"] == 408
 
 
 def test_static_files_are_three_and_no_path_leads_out(client: TestClient) -> None:
     for name in ("study.css", "study.js", "study.svg"):
-        assert client.get(f"/study/{name}").status_code == 200
+        assert client.get(f"/studies/files/{name}").status_code == 200
     for name in ("..%2frouter.py", "%2e%2e/router.py", "form.html", "study.db", "/etc/passwd"):
-        assert client.get(f"/study/{name}").status_code == 404
+        assert client.get(f"/studies/files/{name}").status_code == 404
 
 
 def test_another_app_can_have_the_pages_below_a_prefix(study: Study) -> None:
     other = FastAPI()
-    other.include_router(router([study]), prefix="/studies")
+    other.include_router(router([study]), prefix="/research")
     client = TestClient(other, follow_redirects=False)
-    here = f"/studies/{rater_path(study, 1)}"
+    here = f"/research/{rater_path(study, 1)}"
     page = client.get(here).text
     assert f'href="{here}/1"' in page
-    assert 'href="/studies/study/study.css"' in page
+    assert 'href="/research/studies/files/study.css"' in page
     assert client.post(f"{here}/1", data=GOOD).headers["location"] == f"{here}/2"
     assert not [path for path in other.openapi()["paths"] if "rate" in path]
 

@@ -24,7 +24,7 @@ from starlette.concurrency import run_in_threadpool
 
 from refdec.serve.studies.export import write_answers
 from refdec.serve.studies.store import Form, RaterProgress, Study
-from refdec.serve.studies.tokens import ADMIN, holder_of, rater_path, study_named
+from refdec.serve.studies.tokens import ADMIN, PREFIX, holder_of, rater_path, study_named
 
 LOGGER = logging.getLogger(__name__)
 LARGEST_BODY = 4096
@@ -80,9 +80,9 @@ class _Visit:
 
 
 def router(studies: Sequence[Study]) -> APIRouter:
-    """The pages of these studies. Their addresses are rate/TOKEN and progress/TOKEN below the prefix of the router."""
+    """The pages of these studies, all below /studies/: links carry tokens of their own, so no other gate is needed."""
     by_id = {study.id: study for study in studies}
-    pages = APIRouter(include_in_schema=False)
+    pages = APIRouter(prefix=f"/{PREFIX}", include_in_schema=False)
 
     def visit(token: str) -> _Visit:
         study, holder = _holder(by_id, token)
@@ -173,7 +173,7 @@ def router(studies: Sequence[Study]) -> APIRouter:
             study = admin(token)
         except _Refused as refused:
             return _refusal(request, refused)
-        base = str(request.url_for("study_start", token="-")).removesuffix("rate/-")
+        base = str(request.url_for("study_start", token="-")).removesuffix(f"{PREFIX}/rate/-")
         raters = [(rater, base + rater_path(study, rater.id)) for rater in study.progress()]
         items, texts = study.size()
         return _page(request, "progress.html", study=study, token=token, raters=raters, items=items, texts=texts)
@@ -191,7 +191,7 @@ def router(studies: Sequence[Study]) -> APIRouter:
         name = f'attachment; filename="answers-{study.id}.{ending}"'
         return Response(table.getvalue(), media_type=EXPORTS[ending], headers=HEADERS | {"Content-Disposition": name})
 
-    @pages.get("/study/{name}", name="study_static")
+    @pages.get("/files/{name}", name="study_static")
     def static(name: str) -> Response:
         if name not in STATIC:
             raise HTTPException(404)

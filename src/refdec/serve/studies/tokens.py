@@ -13,6 +13,9 @@ from itsdangerous import BadSignature, Signer
 
 from refdec.serve.studies.store import Study
 
+PREFIX = "studies"
+"""Every address of a study begins with it."""
+
 ADMIN: Literal["admin"] = "admin"
 Holder = int | Literal["admin"]
 """A rater by number, or the admin."""
@@ -39,11 +42,11 @@ def holder_of(study: Study, token: str) -> Holder | None:
 
 
 def rater_path(study: Study, rater: int) -> str:
-    return f"rate/{token(study, rater)}"
+    return f"{PREFIX}/rate/{token(study, rater)}"
 
 
 def admin_path(study: Study) -> str:
-    return f"progress/{token(study, ADMIN)}"
+    return f"{PREFIX}/progress/{token(study, ADMIN)}"
 
 
 def _signer(study: Study) -> Signer:
