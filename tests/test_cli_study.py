@@ -67,10 +67,13 @@ def test_a_study_is_not_overwritten_by_chance(command: Run, folder: Path) -> Non
         (["--per-item", "4"], "Each item is to have 4 raters, and there are 3"),
         (["--raters", "0"], "0 raters are asked for"),
         (["--raters", "ann,ann"], "Two raters have the same name"),
-        (["--task", "infill"], 'there is no "left" and "right"'),
+        (["--task", "infill"], 'originals.jsonl has no "left" and "right" for the id \'q0\' and 7 more ids'),
         (["--url", "example.org"], "is not an address"),
         (["--closes", "tomorrow"], "tomorrow"),
         (["other=none.csv"], "There is no file none.csv"),
+        (["-o", "."], ". cannot be written (it is a directory)"),
+        (["-o", "none/s.db"], "there is no directory none"),
+        (["-o", os.devnull, "--force"], "is not a regular file"),
     ],
 )
 def test_what_makes_no_study_is_refused_with_a_sentence(

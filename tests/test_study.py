@@ -225,7 +225,7 @@ def test_outputs_of_different_sources_are_not_compared(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text(f"id,source,output\n1,{source},Wet.\n")
     with pytest.raises(InputError, match="is another one than in a file before it"):
         read_material(["source"], [f"{name}={tmp_path / name}.csv" for name in "ab"], None)
-    with pytest.raises(InputError, match='there is no "left" and "right" for \'1\''):
+    with pytest.raises(InputError, match='have no "left" and "right" for the id \'1\''):
         read_material(["left", "right"], [f"a={tmp_path / 'a.csv'}"], None)
 
 

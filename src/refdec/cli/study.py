@@ -15,7 +15,7 @@ import click
 from refdec.cli.command_run import check_output, json_line
 from refdec.cli.options import FILE, SectionedCommand, force_option, quiet_option
 from refdec.errors import InputError
-from refdec.files.whole import write_whole
+from refdec.files.whole import check_writable, write_whole
 
 if TYPE_CHECKING:
     from refdec.serve.studies.store import Study
@@ -95,6 +95,7 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
     _check_packages()
     task = task_named(options["task"])
     base = _address(options["url"] or f"http://{HOST}:{PORT}")
+    check_writable(out)
     links = out.with_name(f"{out.stem}-links.csv")
     if not out.exists():
         check_output(links, options)

@@ -85,11 +85,12 @@ def read_material(fields: Iterable[str], named: Sequence[str], data: Path | None
         )
     unknown = [key for key in shared if key not in contexts]
     if unknown:
-        where = data or "the files"
+        where = f"{data} has" if data is not None else "The files have"
         wanted = " and ".join(f'"{name}"' for name in fields)
+        more = f" and {len(unknown) - 1:,} more ids" if len(unknown) > 1 else ""
         raise InputError(
-            f"{where}: there is no {wanted} for {unknown[0]!r} (and {len(unknown) - 1:,} more ids). Name a file that "
-            "has them with --data FILE, or choose the other task."
+            f"{where} no {wanted} for the id {unknown[0]!r}{more}. Name a file that has them with --data FILE, or "
+            "choose the other task."
         )
     items = (
         Item(key, contexts[key], {name: _one_line(texts[key]) for name, texts in outputs.items()}) for key in shared

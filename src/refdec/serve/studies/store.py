@@ -269,6 +269,8 @@ def open_to_raters(paths: Iterable[Path]) -> Iterator[list[Study]]:
 def create_study(path: Path, plan: Plan, title: str, closes: date | None, made: Mapping[str, str], force: bool) -> None:
     """Write the file of a study in one step. An old one is replaced only by force, and never while it is served."""
     check_writable(path)
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file. Name another one.")
     if path.exists() and not force:
         raise InputError(f"{path} exists{_answers_in(path)}. Name another file, or overwrite it with --force.")
     part = path.with_name(f".refdec-{secrets.token_hex(8)}.part")
