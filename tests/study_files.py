@@ -106,7 +106,7 @@ def save(
     """Write the file of a study, and give its plan."""
     count = len(material.items) if items is None else items
     plan = make_plan(TASKS[task], material, raters, count, per_item or len(raters), checks, seed)
-    create_study(path, plan, "A small study", closes, {"seed": str(seed)}, force=True)
+    create_study(path, plan, "A small study", closes, "a test", force=True)
     return plan
 
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.experiments.outputs import OutputFile
 from refdec.files.lock import locked
-from refdec.serve.studies.checks import make_checks
+from refdec.serve.studies.checks import make_checks, passed
 from refdec.serve.studies.design import deal, order
 from refdec.serve.studies.material import Item, read_material
 from refdec.serve.studies.plan import make_plan
@@ -114,9 +114,9 @@ def test_who_always_gives_one_answer_fails_the_checks(name: str, tmp_path: Path)
     checks = make_checks(task, material.items, 2, Random(0))
     for answer in (1, 2, 3, 4):
         always = {question.name: answer for question in task.questions}
-        assert not all(check.passed(always) for check in checks)
+        assert not all(passed(check.right, always) for check in checks)
     read = [{question.name: check.right.get(question.name, (2,))[0] for question in task.questions} for check in checks]
-    assert all(check.passed(answers) for check, answers in zip(checks, read, strict=True))
+    assert all(passed(check.right, answers) for check, answers in zip(checks, read, strict=True))
 
 
 def test_unrelated_checks_have_nothing_to_do_with_their_source() -> None:

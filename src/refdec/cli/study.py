@@ -111,17 +111,14 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
         options["seed"],
     )
     title = options["title"].strip() or ("Rewordings" if task.name == "paraphrase" else "The middle of a story")
-    made = {"made by": "refdec " + shlex.join(sys.argv[1:]), "seed": str(options["seed"])}
-    create_study(out, plan, title, _day(options["closes"]), made, options["force"])
+    create_study(out, plan, title, _day(options["closes"]), "refdec " + shlex.join(sys.argv[1:]), options["force"])
     with Study(out) as study:
         rows = _links(study, base)
         items, texts = study.size()
     _write_links(links, rows)
     _show_links(rows)
     if not options["quiet"]:
-        left_out = f" {material.left_out:,} rows without an output of every system were left out." * bool(
-            material.left_out
-        )
+        left_out = f" {material.left_out:,} rows lack an output of some system." if material.left_out else ""
         forms = [len(row) for row in plan.forms]
         checks = sum(text.check is not None for text in plan.texts)
         each = f"{max(forms):,}" if len(set(forms)) == 1 else f"{min(forms):,} to {max(forms):,}"

@@ -39,8 +39,10 @@ class Check:
     text: str
     right: Mapping[str, tuple[int, ...]]
 
-    def passed(self, answers: Mapping[str, int]) -> bool:
-        return all(answers[name] in right for name, right in self.right.items())
+
+def passed(right: Mapping[str, tuple[int, ...]], answers: Mapping[str, int]) -> bool:
+    """Whether all answers that matter are right."""
+    return all(answers[name] in allowed for name, allowed in right.items())
 
 
 def make_checks(task: Task, items: Sequence[Item], count: int, random: Random) -> list[Check]:

@@ -23,6 +23,7 @@ import refdec
 from refdec.errors import InputError
 from refdec.files.lock import locked
 from refdec.files.whole import check_writable, replace_synced, writing
+from refdec.serve.studies.checks import passed
 from refdec.serve.studies.plan import Plan
 from refdec.serve.studies.questions import Task
 
@@ -89,7 +90,7 @@ class Rating:
         """Whether a check was answered rightly; None where it is none."""
         if self.expected is None:
             return None
-        return all(self.answers[name] in right for name, right in self.expected.items())
+        return passed(self.expected, self.answers)
 
 
 class Study:
@@ -266,7 +267,7 @@ def open_to_raters(paths: Iterable[Path]) -> Iterator[list[Study]]:
         yield studies
 
 
-def create_study(path: Path, plan: Plan, title: str, closes: date | None, made: Mapping[str, str], force: bool) -> None:
+def create_study(path: Path, plan: Plan, title: str, closes: date | None, command: str, force: bool) -> None:
     """Write the file of a study in one step. An old one is replaced only by force, and never while it is served."""
     check_writable(path)
     if path.exists() and not path.is_file():
@@ -277,7 +278,7 @@ def create_study(path: Path, plan: Plan, title: str, closes: date | None, made: 
     with locked(path), writing(path, (OSError, sqlite3.Error)):
         try:
             part.touch(mode=0o600)  # whoever can read it can make links for any rater
-            _write(part, plan, title, closes, made)
+            _write(part, plan, title, closes, command)
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
             for ending in ("-wal", "-shm"):  # of the old study: they must not be taken for the new one's
@@ -287,7 +288,7 @@ def create_study(path: Path, plan: Plan, title: str, closes: date | None, made: 
             part.unlink(missing_ok=True)
 
 
-def _write(path: Path, plan: Plan, title: str, closes: date | None, made: Mapping[str, str]) -> None:
+def _write(path: Path, plan: Plan, title: str, closes: date | None, command: str) -> None:
     facts = {
         "format": FORMAT,
         "id": secrets.token_hex(4),
@@ -297,7 +298,12 @@ def _write(path: Path, plan: Plan, title: str, closes: date | None, made: Mappin
         "systems": plan.systems,
         "per_item": plan.per_item,
         "closes": _day(closes),
-        "made": {**made, "refdec": refdec.__version__, "created": datetime.now(UTC).isoformat(timespec="seconds")},
+        "made": {
+            "made by": command,
+            "made at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "refdec": refdec.__version__,
+            "seed": str(plan.seed),
+        },
     }
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.executescript(f"BEGIN; {TABLES}")
