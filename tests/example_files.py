@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from refdec import Reflector
+from tests.study_files import OUTPUT_FILES, write_rated_study
 
 MANY_ROWS = 100_000
 """Rows of questions.csv where an example only asks what they would cost."""
@@ -24,6 +25,7 @@ FILES = {
     "pairs.tsv": "reference\tcandidate\nIt rained.\tIt was raining.\n",
     "key": "a key of more than sixteen characters\n",
     "translations.csv": "human,system\nIt rained.,It was raining.\n",
+    **OUTPUT_FILES,
 }
 
 
@@ -33,6 +35,8 @@ def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflec
     for name, content in FILES.items():
         if name in named:
             (folder / name).write_text(content)
+    if "rated.db" in named:
+        write_rated_study(folder / "rated.db")
     if "--fingerprint cook.json" in named and "-o cook.json" not in named:
         reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")
     if re.search(r"--dry-run [^#]*questions\.csv", named):

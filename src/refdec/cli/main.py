@@ -22,6 +22,7 @@ from refdec.cli.paraphrase import paraphrase_command
 from refdec.cli.rewrite import rewrite_command
 from refdec.cli.score import score_command
 from refdec.cli.serve import serve_command
+from refdec.cli.study import study_command
 from refdec.cli.train import train_command
 from refdec.errors import RefdecError
 
@@ -54,6 +55,7 @@ def commands() -> None:
       refdec fingerprint "How do I learn to cook?" -o cook.json
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
+      refdec study create rd=rd.jsonl mt=mt.csv --data originals.jsonl -o study.db
       refdec train stories.txt -o pair --minutes 0.1
       refdec serve --port 9000
 
@@ -70,6 +72,7 @@ for command in (
     fingerprint_command,
     batch_command,
     evaluate_command,
+    study_command,
     train_command,
     serve_command,
 ):
