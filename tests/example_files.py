@@ -35,8 +35,9 @@ def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflec
     for name, content in FILES.items():
         if name in named:
             (folder / name).write_text(content)
-    if "rated.db" in named:
-        write_rated_study(folder / "rated.db")
+    for name in ("rated.db", "study.db"):
+        if name in named and f"-o {name}" not in named:
+            write_rated_study(folder / name)
     if "--fingerprint cook.json" in named and "-o cook.json" not in named:
         reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")
     if re.search(r"--dry-run [^#]*questions\.csv", named):

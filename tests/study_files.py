@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
@@ -12,13 +11,12 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import uvicorn
-
-from refdec.serve.studies.app import app, listen
+from refdec.serve.studies.app import studies_app
 from refdec.serve.studies.material import Item, Material, read_material
 from refdec.serve.studies.plan import Plan, make_plan
 from refdec.serve.studies.questions import TASKS
 from refdec.serve.studies.store import Study, create_study
+from tests.serving import listening
 
 SOURCES = (
     "The library closes early on Fridays because few people come.",
@@ -127,16 +125,8 @@ def rate(study: Study, answering: Answering, raters: Sequence[str] | None = None
 @contextmanager
 def served_in_a_thread(study: Study) -> Iterator[str]:
     """The address of a server in this process."""
-    listening = listen("127.0.0.1", 0)
-    server = uvicorn.Server(uvicorn.Config(app([study]), log_level="warning", access_log=False))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join()
-        listening.close()
+    with listening(studies_app([study])) as (host, port):
+        yield f"http://{host}:{port}"
 
 
 def write_rated_study(path: Path) -> None:

@@ -152,7 +152,9 @@ def test_serve_refuses_what_it_cannot_do(command: Run, folder: Path) -> None:
     )
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        assert f"127.0.0.1:{port} cannot be served" in refusal(command, "study", "serve", "study.db", "--port", port)
+        assert f"Nothing can listen on 127.0.0.1, port {port}" in refusal(
+            command, "study", "serve", "study.db", "--port", port
+        )
     with locked(folder / "study.db"):
         assert "in use" in refusal(command, "study", "serve", "study.db")
 

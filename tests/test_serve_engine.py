@@ -15,7 +15,8 @@ from refdec.lm.protocol import LanguageModel
 from refdec.lm.tokens import Tokens
 from refdec.reflect.schedule import WAVES, Ask, Task
 from refdec.reflect.workers import Answering
-from refdec.serve.engine import Busy, Closed, Engine, Event, Order, Stage
+from refdec.serve.engine import Engine, Event, Order, Stage
+from refdec.serve.errors import Busy, Closed
 from tests.table_model import TableModel, random_table
 
 SOON = 60.0

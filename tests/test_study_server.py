@@ -24,13 +24,14 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
-from itsdangerous import Signer
 
-from refdec.serve.studies.app import app
+from refdec.serve.limits import Limits
+from refdec.serve.signatures import signed
+from refdec.serve.studies.app import studies_app
 from refdec.serve.studies.material import Material
 from refdec.serve.studies.router import router
 from refdec.serve.studies.store import Study
-from refdec.serve.studies.tokens import admin_path, rater_path, token
+from refdec.serve.studies.tokens import PURPOSE, admin_path, rater_path, token
 from tests.study_files import make_material, rate, save, small_material
 
 GOOD = {"fluency": "4", "consistency": "4", "novelty": "3"}
@@ -45,7 +46,7 @@ def study(tmp_path: Path) -> Iterator[Study]:
 
 @pytest.fixture
 def client(study: Study) -> TestClient:
-    return TestClient(app([study]), follow_redirects=False)
+    return TestClient(studies_app([study]), follow_redirects=False)
 
 
 def test_a_rater_goes_from_the_start_to_the_end(study: Study, client: TestClient) -> None:
@@ -111,7 +112,7 @@ def test_no_page_of_a_rater_tells_a_system_or_a_check(tmp_path: Path) -> None:
     ]
     save(tmp_path / "s.db", Material(made.systems, tuple(blind), 0))
     with Study(tmp_path / "s.db") as study:
-        client = TestClient(app([study]))
+        client = TestClient(studies_app([study]))
         here = f"/{rater_path(study, 1)}"
         pages = [client.get(here).text]
         for place in range(1, 1 + study.progress()[0].total):
@@ -130,7 +131,7 @@ def test_texts_are_never_markup(tmp_path: Path) -> None:
     bad = type(item)(attack, {"source": attack}, {attack: f"{attack}!"})
     save(tmp_path / "s.db", Material((attack,), (bad,), 0), raters=[f"{attack} ann"])
     with Study(tmp_path / "s.db") as study:
-        client = TestClient(app([study]))
+        client = TestClient(studies_app([study]))
         here = f"/{rater_path(study, 1)}"
         pages = [client.get(address).text for address in (here, f"{here}/1", f"/{admin_path(study)}")]
         client.post(f"{here}/1", data={"fluency": attack})
@@ -159,7 +160,7 @@ def test_a_forged_or_foreign_token_opens_nothing(study: Study, client: TestClien
     other_signature = ("B" if signature[0] == "A" else "A") + signature[1:]
     save(tmp_path / "other.db", small_material(tmp_path))
     with Study(tmp_path / "other.db") as other:
-        foreign = Signer(other.secret, salt="refdec rating study").sign(f"{study.id}.1").decode()
+        foreign = signed(f"{study.id}.1", other.secret, PURPOSE)
         forged = [
             "", "1", f"{study.id}.1", f"{study.id}.1.", ann[:-1], f"{study.id}.1.{other_signature}",
             ann.replace(".1.", ".2.", 1), ann.replace(".1.", ".admin.", 1), token(other, 1), token(study, 99), foreign,
@@ -194,7 +195,7 @@ def test_a_place_that_does_not_exist_is_not_found(place: str, study: Study, clie
 def test_a_closed_study_takes_no_answers_and_still_gives_them(tmp_path: Path) -> None:
     save(tmp_path / "s.db", small_material(tmp_path), closes=date(2020, 1, 31))
     with Study(tmp_path / "s.db") as study:
-        client = TestClient(app([study]), follow_redirects=False)
+        client = TestClient(studies_app([study]), follow_redirects=False)
         here = f"/{rater_path(study, 1)}"
         for answer in (client.get(here), client.get(f"{here}/1"), client.post(f"{here}/1", data=GOOD)):
             assert answer.status_code == 410
@@ -248,8 +249,7 @@ def test_a_full_disk_is_said_and_not_acknowledged(
     ]
 
 
-def test_a_form_that_never_arrives_holds_nobody_up(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("refdec.serve.studies.router.BODY_SECONDS", 0.05)
+def test_a_form_that_never_arrives_holds_nobody_up(study: Study) -> None:
     sent: list[dict[str, object]] = []
 
     async def receive() -> dict[str, object]:
@@ -265,7 +265,7 @@ def test_a_form_that_never_arrives_holds_nobody_up(study: Study, monkeypatch: py
     }  # fmt: skip
 
     async def ask() -> None:
-        await app([study])(scope, receive, send)  # type: ignore[arg-type]
+        await studies_app([study], Limits(body_seconds=0.1))(scope, receive, send)  # type: ignore[arg-type]
 
     with start_blocking_portal() as portal:  # a loop of its own: a browser may have one in this thread
         portal.call(ask)
@@ -295,14 +295,14 @@ def test_two_studies_are_served_side_by_side(tmp_path: Path) -> None:
     save(tmp_path / "one.db", small_material(tmp_path))
     save(tmp_path / "two.db", small_material(tmp_path))
     with Study(tmp_path / "one.db") as one, Study(tmp_path / "two.db") as two:
-        client = TestClient(app([one, two]))
+        client = TestClient(studies_app([one, two]))
         client.post(f"/{rater_path(two, 1)}/1", data=GOOD)
         assert (len(list(one.ratings())), len(list(two.ratings()))) == (0, 1)
 
 
 def test_serving_loads_no_language_model() -> None:
     script = (
-        "import sys; import refdec.cli.main, refdec.serve.studies.app, refdec.serve.studies.report; "
+        "import sys; import refdec.cli.main, refdec.serve.run, refdec.serve.studies.app, refdec.serve.studies.report; "
         "sys.exit(bool({'torch', 'transformers'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

@@ -10,6 +10,7 @@ import click
 
 from refdec.cli.command_run import ending_on_terminate, load_reflector
 from refdec.cli.options import FILE, SectionedCommand, examples_option, given, model_options, options_of, quiet_option
+from refdec.cli.study import show_links
 from refdec.errors import InputError
 from refdec.serve.limits import Limits
 
@@ -20,6 +21,7 @@ KEY_VARIABLE = "REFDEC_API_KEY"
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="NAME", help="address to listen on")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, metavar="N", help="its port")
 @click.option("--api-key-file", type=FILE, metavar="FILE", help=f"file with the API key [or {KEY_VARIABLE}]")
+@click.option("--study", "studies", type=FILE, multiple=True, metavar="FILE", help="rating study to show, too")
 @quiet_option
 @model_options
 @examples_option
@@ -32,6 +34,7 @@ def serve_command(**options: Any) -> int:
       refdec serve --port 9000
       refdec serve --texts 10 --seconds 60
       refdec serve --host 0.0.0.0 --api-key-file key
+      refdec serve --study study.db
 
     The server answers only to this machine, unless --host says otherwise; then it needs an API key, which clients send
     as "Authorization: Bearer KEY". The log has no texts in it. Ctrl-C ends the server. See docs/serving.md.
@@ -40,15 +43,18 @@ def serve_command(**options: Any) -> int:
     try:
         from refdec.serve import run
         from refdec.serve.app import create_app
+        from refdec.serve.studies.router import router
+        from refdec.serve.studies.store import open_to_raters
     except ModuleNotFoundError as missing:
         raise InputError(f"refdec serve needs {missing.name}. Install it with pip install 'refdec[serve]'.") from None
 
     run.check_address(options["host"], key)
-    with run.listen(options["host"], options["port"]) as listening:
+    with open_to_raters(options["studies"]) as studies, run.listen(options["host"], options["port"]) as listening:
         reflector = load_reflector(options)
         limits = Limits.on(reflector.pair.forward.device.type, **given(Limits, options))
-        app = create_app(reflector, limits, key=key)
+        app = create_app(reflector, limits, key=key, studies=router(studies) if studies else None)
         with ending_on_terminate():
+            show_links(studies, run.address_of(listening).rstrip("/"))
             if not options["quiet"]:
                 click.echo(f"refdec: serving on {run.address_of(listening)} (Ctrl-C ends it)", err=True)
             run.set_up_log(options["quiet"])

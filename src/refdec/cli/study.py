@@ -6,13 +6,14 @@ import csv
 import io
 import shlex
 import sys
+from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from refdec.cli.command_run import check_output, json_line
+from refdec.cli.command_run import check_output, ending_on_terminate, json_line
 from refdec.cli.options import FILE, SectionedCommand, force_option, quiet_option
 from refdec.errors import InputError
 from refdec.files.whole import check_writable, write_whole
@@ -26,7 +27,6 @@ ITEMS = 200
 PER_ITEM = 3
 LINE = 100
 """Characters in a line of text above tables."""
-LOCAL = ("127.0.0.1", "::1", "localhost")
 
 _study_argument = click.argument("study", type=FILE, metavar="STUDY")
 _closes_option = click.option(
@@ -116,7 +116,7 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
         rows = _links(study, base)
         items, texts = study.size()
     _write_links(links, rows)
-    _show_links(rows)
+    _print_links(rows)
     if not options["quiet"]:
         left_out = f" {material.left_out:,} rows lack an output of some system." if material.left_out else ""
         forms = [len(row) for row in plan.forms]
@@ -153,24 +153,25 @@ def serve(studies: tuple[Path, ...], **options: Any) -> int:
     Links to another computer travel unencrypted unless a server with HTTPS stands in front.
     """
     _check_packages()
-    from refdec.serve.studies.app import listen, run
+    from refdec.serve import run
+    from refdec.serve.access import is_local
+    from refdec.serve.studies.app import studies_app
     from refdec.serve.studies.store import open_to_raters
 
     if options["closes"] and options["reopen"]:
         raise InputError("--closes names a last day and --reopen removes it. Leave one of them out.")
-    with open_to_raters(studies) as opened, listen(options["host"], options["port"]) as listening:
+    with open_to_raters(studies) as opened, run.listen(options["host"], options["port"]) as listening:
         for study in opened:
             if options["closes"] or options["reopen"]:
                 study.close_after(_day(options["closes"]))
-        host = f"[{options['host']}]" if ":" in options["host"] else options["host"]
-        base = _address(options["url"] or f"http://{host}:{listening.getsockname()[1]}")
-        for study in opened:
-            _show_links(_links(study, base))
-        sys.stdout.flush()
-        if not options["quiet"]:
-            outside = "" if options["host"] in LOCAL else " Whoever has a link can use it."
-            click.echo(f"refdec: serving at {base}, until Ctrl-C.{outside}", err=True)
-        run(opened, listening)
+        base = _address(options["url"] or run.address_of(listening))
+        with ending_on_terminate():
+            show_links(opened, base)
+            if not options["quiet"]:
+                outside = "" if is_local(options["host"]) else " Whoever has a link can use it."
+                click.echo(f"refdec: serving on {base}/ (Ctrl-C ends it).{outside}", err=True)
+            run.set_up_log(quiet=True)  # addresses carry tokens, so nothing is logged but faults
+            run.server_for(studies_app(opened)).run([listening])
     return 0
 
 
@@ -281,7 +282,14 @@ def _write_links(path: Path, rows: list[tuple[str, str]]) -> None:
     write_whole(path, table.getvalue())
 
 
-def _show_links(rows: list[tuple[str, str]]) -> None:
+def show_links(studies: Sequence[Study], base: str) -> None:
+    """Print the links of studies that are served at an address."""
+    for study in studies:
+        _print_links(_links(study, base))
+    sys.stdout.flush()
+
+
+def _print_links(rows: list[tuple[str, str]]) -> None:
     """One per line, uncut: they are there to be copied."""
     width = max(len(name) for name, _ in rows)
     for name, link in rows:

@@ -19,17 +19,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from refdec.errors import InputError
 from refdec.serve.failures import Failure
+from refdec.serve.signatures import signed, unsigned
 
 LEAST_CHARACTERS = 16
 """Characters of a key, at least: a shorter one can be guessed."""
 
 COOKIE = "refdec_session"
+SESSION = "refdec session"
 SESSION_SECONDS = 12 * 3600
 
 OPEN = ("/", "/health", "/openapi.json", "/v1/session")
 """Paths that need no key: they show and do nothing."""
 
-OPEN_BELOW = ("/static/", "/studies/")
+STUDIES = "/studies/"
+"""Every address of a study begins with it."""
+
+OPEN_BELOW = ("/static/", STUDIES)
 """Paths below these need no key: files of the page, and studies, whose links carry a token of their own."""
 
 
@@ -54,16 +59,11 @@ class Key:
 
     def session(self, now: float) -> str:
         """What the cookie of a browser holds: until when it is good, signed with the key. It is not the key."""
-        until = str(int(now) + SESSION_SECONDS)
-        return f"{until}.{self._sign(until)}"
+        return signed(str(int(now) + SESSION_SECONDS), self.secret, SESSION)
 
     def is_session(self, given: str, now: float) -> bool:
-        until, _, signature = given.partition(".")
-        is_signed = hmac.compare_digest(_digest(signature), _digest(self._sign(until)))
-        return is_signed and until.isdecimal() and now < int(until[:20])
-
-    def _sign(self, until: str) -> str:
-        return hmac.new(self.secret.encode(), f"refdec session until {until}".encode(), "sha256").hexdigest()
+        until = unsigned(given, self.secret, SESSION)
+        return until is not None and now < int(until)
 
 
 def _digest(text: str) -> bytes:

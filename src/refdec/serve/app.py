@@ -23,7 +23,7 @@ from starlette.middleware import Middleware
 from starlette.responses import Response
 
 import refdec
-from refdec.serve.access import COOKIE, SESSION_SECONDS, Gate, Key
+from refdec.serve.access import COOKIE, SESSION_SECONDS, STUDIES, Gate, Key
 from refdec.serve.answers import ANSWERS, Health, Models
 from refdec.serve.body import BoundedBody, strict_route
 from refdec.serve.delivery import Delivery, EventStream, Gone
@@ -57,8 +57,6 @@ from refdec.tasks.confidence import calibration
 from refdec.tasks.reflector import Reflector
 
 PAGE = Path(__file__).resolve().parent / "page"
-
-STUDIES = "/studies/"
 
 TASKS: dict[str, tuple[str, Pieces]] = {
     "paraphrase": ("Ranked paraphrases of one or several texts.", paraphrase_pieces),

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from refdec.errors import RefdecError
 from refdec.lm.pair import Pair
 from refdec.reflect.schedule import WAVES, Task, Visit, Walk, desk_of
+from refdec.serve.errors import Busy, Closed
 
 Stage = Callable[[str], None]
 
@@ -31,18 +31,6 @@ LONGEST_WAIT = 600
 
 
 CLOSING = "The server is closing. Ask again when it is back."
-
-
-class Busy(RefdecError):  # noqa: N818
-    """As many texts wait as may wait; `seconds` later there may be room."""
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(f"The server is busy: as many texts wait as may wait. Try again in {seconds} s.")
-        self.seconds = seconds
-
-
-class Closed(RefdecError):  # noqa: N818
-    """The engine has come to its end."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from refdec.errors import InputError, OutOfMemory, RefdecError, SettingsError
-from refdec.serve.engine import Busy, Closed
+from refdec.serve.errors import Busy, Closed
 
 LOG = logging.getLogger("refdec.serve")
 

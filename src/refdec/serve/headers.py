@@ -40,7 +40,7 @@ class SafeHeaders:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                headers["Cache-Control"] = CHECKED if scope["path"].startswith("/static/") else NOT_KEPT
+                headers.setdefault("Cache-Control", CHECKED if scope["path"].startswith("/static/") else NOT_KEPT)
             await send(message)
 
         await self._app(scope, receive, with_headers)

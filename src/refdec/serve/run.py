@@ -43,7 +43,10 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server_for(app: FastAPI) -> uvicorn.Server:
-    """The server of an application; `run` serves until Ctrl-C or SIGTERM, which is raised again at the end."""
+    """The server of an application; `run` serves until Ctrl-C or SIGTERM, which is raised again at the end.
+
+    The state of the application has its limits, and its engine if it has one.
+    """
     limits: Limits = app.state.limits
     config = uvicorn.Config(
         app,
@@ -66,14 +69,17 @@ def address_of(listening: socket.socket) -> str:
 
 
 class _Server(uvicorn.Server):
-    """A server whose engine gives up its texts before the connections are closed."""
+    """A server whose engine, if it has one, gives up its texts before the connections are closed."""
 
     def __init__(self, config: uvicorn.Config, app: FastAPI) -> None:
         super().__init__(config)
-        self._engine = app.state.engine
+        self._engine = getattr(app.state, "engine", None)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         LOG.info("closing")
+        if self._engine is None:
+            await super().shutdown(sockets)
+            return
         closing = asyncio.ensure_future(asyncio.to_thread(self._engine.close))
         await super().shutdown(sockets)
         await closing
@@ -149,4 +155,4 @@ def set_up_log(quiet: bool) -> None:
     for name, level in (("refdec.serve", logging.INFO), ("uvicorn.error", logging.WARNING)):
         logger = logging.getLogger(name)
         logger.setLevel(logging.ERROR if quiet else level)
-        logger.handlers, logger.propagate = [handler], False
+        logger.handlers = [handler]

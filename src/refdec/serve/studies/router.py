@@ -6,7 +6,6 @@ alone. Works inside any FastAPI app, and with no language model loaded.
 
 from __future__ import annotations
 
-import asyncio
 import io
 import logging
 import sqlite3
@@ -17,11 +16,12 @@ from importlib.resources import files
 from typing import Any, Literal
 from urllib.parse import parse_qs
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 
+from refdec.serve.headers import HEADERS, NOT_KEPT
 from refdec.serve.studies.export import write_answers
 from refdec.serve.studies.store import Form, RaterProgress, Study
 from refdec.serve.studies.tokens import ADMIN, PREFIX, holder_of, rater_path, study_named
@@ -30,17 +30,8 @@ LOGGER = logging.getLogger(__name__)
 LARGEST_BODY = 4096
 """Bytes of a form that is sent: a few short fields."""
 
-BODY_SECONDS = 30.0
-"""How long a browser may take to send a form."""
-
-HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
-    "Cache-Control": "no-store",
-    "Referrer-Policy": "no-referrer",  # links carry tokens
-    "X-Content-Type-Options": "nosniff",
-    "X-Robots-Tag": "noindex",
-}
-"""Texts are escaped wherever they are written. Should one be missed, this still keeps it from running or loading."""
+PAGE_HEADERS = HEADERS | {"Cache-Control": NOT_KEPT, "X-Robots-Tag": "noindex"}
+"""Every answer brings them, so that the pages are as safe inside another app."""
 
 STATIC = {"study.css": "text/css", "study.js": "text/javascript", "study.svg": "image/svg+xml"}
 EXPORTS: dict[str, str] = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
@@ -185,17 +176,25 @@ def router(studies: Sequence[Study]) -> APIRouter:
         except _Refused as refused:
             return _refusal(request, refused)
         if ending not in EXPORTS:
-            raise HTTPException(404)
+            return not_found(request)
         table = io.BytesIO()
         write_answers(table, ending, study)
         name = f'attachment; filename="answers-{study.id}.{ending}"'
-        return Response(table.getvalue(), media_type=EXPORTS[ending], headers=HEADERS | {"Content-Disposition": name})
+        return Response(
+            table.getvalue(), media_type=EXPORTS[ending], headers=PAGE_HEADERS | {"Content-Disposition": name}
+        )
 
     @pages.get("/files/{name}", name="study_static")
-    def static(name: str) -> Response:
+    def static(request: Request, name: str) -> Response:
         if name not in STATIC:
-            raise HTTPException(404)
-        return Response(_static(name), media_type=STATIC[name], headers=HEADERS | {"Cache-Control": "max-age=3600"})
+            return not_found(request)
+        return Response(
+            _static(name), media_type=STATIC[name], headers=PAGE_HEADERS | {"Cache-Control": "max-age=3600"}
+        )
+
+    @pages.get("/{_:path}")
+    def elsewhere(request: Request) -> Response:
+        return not_found(request)
 
     return pages
 
@@ -230,16 +229,10 @@ def _form(here: _Visit, place: int) -> Form:
 async def _fields(request: Request) -> dict[str, str]:
     """The fields of a form, the last of each name."""
     body = b""
-    try:
-        async with asyncio.timeout(BODY_SECONDS):
-            async for part in request.stream():
-                body += part
-                if len(body) > LARGEST_BODY:
-                    raise _Refused(413, "That was too much", "A form has a few short answers. Please go back.")
-    except TimeoutError:
-        raise _Refused(
-            408, "That took too long", "Your answers did not arrive. Please go back and send them again."
-        ) from None
+    async for part in request.stream():
+        body += part
+        if len(body) > LARGEST_BODY:
+            raise _Refused(413, "That was too much", "A form has a few short answers. Please go back.")
     try:
         return {name: values[-1] for name, values in parse_qs(body.decode("ascii"), max_num_fields=50).items()}
     except ValueError:
@@ -259,7 +252,7 @@ def _page(request: Request, template: str, status: int = 200, **values: Any) -> 
         return request.url_for(name, **parts).path
 
     html = _TEMPLATES.get_template(template).render(url=url, **values)
-    return HTMLResponse(html.encode("utf-8", "replace"), status, HEADERS)
+    return HTMLResponse(html.encode("utf-8", "replace"), status, PAGE_HEADERS)
 
 
 def _refusal(request: Request, refused: _Refused) -> Response:
@@ -268,7 +261,7 @@ def _refusal(request: Request, refused: _Refused) -> Response:
 
 def _go(request: Request, name: str, /, **parts: Any) -> Response:
     """To another page, by GET, so that going back in the browser sends nothing again."""
-    return RedirectResponse(request.url_for(name, **parts).path, 303, HEADERS)
+    return RedirectResponse(request.url_for(name, **parts).path, 303, PAGE_HEADERS)
 
 
 @cache

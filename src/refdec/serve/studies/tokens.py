@@ -6,23 +6,21 @@ stands in the file of the study alone, so whoever does not have the file can mak
 
 from __future__ import annotations
 
-import hashlib
 from typing import Literal
 
-from itsdangerous import BadSignature, Signer
-
+from refdec.serve.access import STUDIES
+from refdec.serve.signatures import signed, unsigned
 from refdec.serve.studies.store import Study
 
-PREFIX = "studies"
-"""Every address of a study begins with it."""
-
+PREFIX = STUDIES.strip("/")
+PURPOSE = "refdec rating study"
 ADMIN: Literal["admin"] = "admin"
 Holder = int | Literal["admin"]
 """A rater by number, or the admin."""
 
 
 def token(study: Study, holder: Holder) -> str:
-    return _signer(study).sign(f"{study.id}.{holder}").decode()
+    return signed(f"{study.id}.{holder}", study.secret, PURPOSE)
 
 
 def study_named(token: str) -> str:
@@ -32,10 +30,7 @@ def study_named(token: str) -> str:
 
 def holder_of(study: Study, token: str) -> Holder | None:
     """Whom a token is for; None where it was not made for this study."""
-    try:
-        name, _, holder = _signer(study).unsign(token.encode("utf-8", "replace")).decode().partition(".")
-    except BadSignature:
-        return None
+    name, _, holder = (unsigned(token, study.secret, PURPOSE) or "").partition(".")
     if name != study.id:
         return None
     return ADMIN if holder == ADMIN else int(holder)
@@ -47,7 +42,3 @@ def rater_path(study: Study, rater: int) -> str:
 
 def admin_path(study: Study) -> str:
     return f"{PREFIX}/progress/{token(study, ADMIN)}"
-
-
-def _signer(study: Study) -> Signer:
-    return Signer(study.secret, salt="refdec rating study", digest_method=hashlib.sha256)
