@@ -65,6 +65,9 @@ OUTPUT_FILES = {
 }
 """Texts with references, the outputs of two systems for them, and fillings of stories."""
 
+GOOD = {"fluency": "4", "consistency": "4", "novelty": "3"}
+"""A form about a paraphrase, as a browser sends it."""
+
 Answering = Callable[[str, Sequence[str]], Mapping[str, int]]
 """The answers of a rater, from the text and the systems that it is of."""
 

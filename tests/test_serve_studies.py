@@ -22,9 +22,7 @@ from refdec.serve.studies.store import Study
 from refdec.serve.studies.tokens import ADMIN, Holder, admin_path, rater_path, token
 from tests.conftest import Run, refusal
 from tests.serving import KEY, SOON, client_of
-from tests.study_files import save, small_material
-
-GOOD = {"fluency": "4", "consistency": "4", "novelty": "3"}
+from tests.study_files import GOOD, save, small_material
 
 
 @pytest.fixture

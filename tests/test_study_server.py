@@ -32,9 +32,7 @@ from refdec.serve.studies.material import Material
 from refdec.serve.studies.router import router
 from refdec.serve.studies.store import Study
 from refdec.serve.studies.tokens import PURPOSE, admin_path, rater_path, token
-from tests.study_files import make_material, rate, save, small_material
-
-GOOD = {"fluency": "4", "consistency": "4", "novelty": "3"}
+from tests.study_files import GOOD, make_material, rate, save, small_material
 
 
 @pytest.fixture

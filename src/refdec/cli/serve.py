@@ -10,7 +10,7 @@ import click
 
 from refdec.cli.command_run import ending_on_terminate, load_reflector
 from refdec.cli.options import FILE, SectionedCommand, examples_option, given, model_options, options_of, quiet_option
-from refdec.cli.study import show_links
+from refdec.cli.study import show_links, url_option
 from refdec.errors import InputError
 from refdec.serve.limits import Limits
 
@@ -22,6 +22,7 @@ KEY_VARIABLE = "REFDEC_API_KEY"
 @click.option("--port", type=click.IntRange(0, 65_535), default=8000, show_default=True, metavar="N", help="its port")
 @click.option("--api-key-file", type=FILE, metavar="FILE", help=f"file with the API key [or {KEY_VARIABLE}]")
 @click.option("--study", "studies", type=FILE, multiple=True, metavar="FILE", help="rating study to show, too")
+@url_option
 @quiet_option
 @model_options
 @examples_option
@@ -54,7 +55,7 @@ def serve_command(**options: Any) -> int:
         limits = Limits.on(reflector.pair.forward.device.type, **given(Limits, options))
         app = create_app(reflector, limits, key=key, studies=router(studies) if studies else None)
         with ending_on_terminate():
-            show_links(studies, run.address_of(listening).rstrip("/"))
+            show_links(studies, options["url"] or run.address_of(listening))
             if not options["quiet"]:
                 click.echo(f"refdec: serving on {run.address_of(listening)} (Ctrl-C ends it)", err=True)
             run.set_up_log(options["quiet"])

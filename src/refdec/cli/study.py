@@ -29,6 +29,9 @@ LINE = 100
 """Characters in a line of text above tables."""
 
 _study_argument = click.argument("study", type=FILE, metavar="STUDY")
+url_option = click.option(
+    "--url", metavar="URL", help="address of the server for links, where it has another name outside"
+)
 _closes_option = click.option(
     "--closes", type=click.DateTime(["%Y-%m-%d"]), metavar="DATE", help="last day, in UTC, on which links work"
 )
@@ -136,7 +139,7 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
 @click.argument("studies", type=FILE, nargs=-1, required=True, metavar="STUDY...")
 @click.option("--host", default=HOST, show_default=True, help="address to listen at; 0.0.0.0 is every network")
 @click.option("--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="0 is any free port")
-@click.option("--url", metavar="URL", help="address of the server for links, where it has another name outside")
+@url_option
 @_closes_option
 @click.option("--reopen", is_flag=True, help="let links work without a last day")
 @quiet_option
@@ -164,12 +167,12 @@ def serve(studies: tuple[Path, ...], **options: Any) -> int:
         for study in opened:
             if options["closes"] or options["reopen"]:
                 study.close_after(_day(options["closes"]))
-        base = _address(options["url"] or run.address_of(listening))
         with ending_on_terminate():
-            show_links(opened, base)
+            address = run.address_of(listening)
+            show_links(opened, options["url"] or address)
             if not options["quiet"]:
                 outside = "" if is_local(options["host"]) else " Whoever has a link can use it."
-                click.echo(f"refdec: serving on {base}/ (Ctrl-C ends it).{outside}", err=True)
+                click.echo(f"refdec: serving on {address} (Ctrl-C ends it).{outside}", err=True)
             run.set_up_log(quiet=True)  # addresses carry tokens, so nothing is logged but faults
             run.server_for(studies_app(opened)).run([listening])
     return 0
@@ -285,7 +288,7 @@ def _write_links(path: Path, rows: list[tuple[str, str]]) -> None:
 def show_links(studies: Sequence[Study], base: str) -> None:
     """Print the links of studies that are served at an address."""
     for study in studies:
-        _print_links(_links(study, base))
+        _print_links(_links(study, _address(base)))
     sys.stdout.flush()
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 
@@ -53,6 +54,21 @@ class _Refused(Exception):  # noqa: N818
         self.status, self.title, self.words = status, title, words
 
 
+class _PageRoute(APIRoute):
+    """A route that shows the reason as a page where it cannot show the page itself."""
+
+    def get_route_handler(self) -> Callable[[Request], Any]:
+        handler = super().get_route_handler()
+
+        async def shown(request: Request) -> Any:
+            try:
+                return await handler(request)
+            except _Refused as refused:
+                return _refusal(request, refused)
+
+        return shown
+
+
 @dataclass(frozen=True, slots=True)
 class _Visit:
     """A rater who has opened their link."""
@@ -73,7 +89,7 @@ class _Visit:
 def router(studies: Sequence[Study]) -> APIRouter:
     """The pages of these studies, all below /studies/: links carry tokens of their own, so no other gate is needed."""
     by_id = {study.id: study for study in studies}
-    pages = APIRouter(prefix=f"/{PREFIX}", include_in_schema=False)
+    pages = APIRouter(prefix=f"/{PREFIX}", include_in_schema=False, route_class=_PageRoute)
 
     def visit(token: str) -> _Visit:
         study, holder = _holder(by_id, token)
@@ -96,18 +112,12 @@ def router(studies: Sequence[Study]) -> APIRouter:
 
     @pages.get("/rate/{token}", name="study_start")
     def start(request: Request, token: str) -> Response:
-        try:
-            here = visit(token)
-        except _Refused as refused:
-            return _refusal(request, refused)
+        here = visit(token)
         return _page(request, "start.html", here=here, goes_on=here.study.first_open(here.rater))
 
     @pages.get("/rate/{token}/end", name="study_end")
     def end(request: Request, token: str) -> Response:
-        try:
-            here = visit(token)
-        except _Refused as refused:
-            return _refusal(request, refused)
+        here = visit(token)
         place = here.study.first_open(here.rater)
         if place is not None:
             return _go(request, "study_form", token=token, place=place)
@@ -115,11 +125,8 @@ def router(studies: Sequence[Study]) -> APIRouter:
 
     @pages.get("/rate/{token}/{place:int}", name="study_form")
     def form(request: Request, token: str, place: int) -> Response:
-        try:
-            here = visit(token)
-            shown = _form(here, place)
-        except _Refused as refused:
-            return _refusal(request, refused)
+        here = visit(token)
+        shown = _form(here, place)
         goes_on = here.study.first_open(here.rater)
         if goes_on is not None and place > goes_on:
             return _go(request, "study_form", token=token, place=goes_on)
@@ -127,18 +134,12 @@ def router(studies: Sequence[Study]) -> APIRouter:
 
     @pages.post("/rate/{token}/{place:int}")
     async def answer(request: Request, token: str, place: int) -> Response:
-        try:
-            fields = await _fields(request)
-        except _Refused as refused:
-            return _refusal(request, refused)
+        fields = await _fields(request)
         return await run_in_threadpool(keep, request, token, place, fields)
 
     def keep(request: Request, token: str, place: int, fields: dict[str, str]) -> Response:
-        try:
-            here = visit(token)
-            shown = _form(here, place)
-        except _Refused as refused:
-            return _refusal(request, refused)
+        here = visit(token)
+        shown = _form(here, place)
         answers = {
             question.name: int(given)
             for question in here.study.task.questions
@@ -152,7 +153,7 @@ def router(studies: Sequence[Study]) -> APIRouter:
         except sqlite3.Error as error:
             LOGGER.error("An answer could not be kept: %s", error)
             words = "Please go back and send them again in a minute, or tell whoever sent you the link."
-            return _refusal(request, _Refused(503, "Your answers could not be kept", words))
+            raise _Refused(503, "Your answers could not be kept", words) from None
         following = place + 1 if place < shown.total else here.study.first_open(here.rater)
         if following is None:
             return _go(request, "study_end", token=token)
@@ -160,23 +161,17 @@ def router(studies: Sequence[Study]) -> APIRouter:
 
     @pages.get("/progress/{token}", name="study_progress")
     def progress(request: Request, token: str) -> Response:
-        try:
-            study = admin(token)
-        except _Refused as refused:
-            return _refusal(request, refused)
+        study = admin(token)
         base = str(request.url_for("study_start", token="-")).removesuffix(f"{PREFIX}/rate/-")
         raters = [(rater, base + rater_path(study, rater.id)) for rater in study.progress()]
         items, texts = study.size()
         return _page(request, "progress.html", study=study, token=token, raters=raters, items=items, texts=texts)
 
     @pages.get("/progress/{token}/answers.{ending}", name="study_answers")
-    def answers(request: Request, token: str, ending: str) -> Response:
-        try:
-            study = admin(token)
-        except _Refused as refused:
-            return _refusal(request, refused)
+    def answers(token: str, ending: str) -> Response:
+        study = admin(token)
         if ending not in EXPORTS:
-            return not_found(request)
+            raise _unknown()
         table = io.BytesIO()
         write_answers(table, ending, study)
         name = f'attachment; filename="answers-{study.id}.{ending}"'
@@ -185,16 +180,16 @@ def router(studies: Sequence[Study]) -> APIRouter:
         )
 
     @pages.get("/files/{name}", name="study_static")
-    def static(request: Request, name: str) -> Response:
+    def static(name: str) -> Response:
         if name not in STATIC:
-            return not_found(request)
+            raise _unknown()
         return Response(
             _static(name), media_type=STATIC[name], headers=PAGE_HEADERS | {"Cache-Control": "max-age=3600"}
         )
 
     @pages.get("/{_:path}")
-    def elsewhere(request: Request) -> Response:
-        return not_found(request)
+    def elsewhere() -> Response:
+        raise _unknown()
 
     return pages
 

@@ -1,34 +1,30 @@
 // Rewrite: a span of a document in other words, shown in its place.
 
-import { byId, make } from "./dom.js";
-import { RankedView } from "./ranked-view.js";
+import { make } from "./dom.js";
+import { RankedTask } from "./ranked-task.js";
 import { Mistake } from "./task.js";
 
-export class Rewrite {
-  #panel = byId("rewrite");
-  #text = byId("rewrite-text");
-  #view;
-
+export class Rewrite extends RankedTask {
   constructor(changed) {
-    this.#view = new RankedView(this.#panel, "rewrite", "rewriting", changed);
-    this.#panel.querySelector(".mark-selection").addEventListener("click", () => {
+    super("rewrite", "rewriting", changed);
+    this.panel.querySelector(".mark-selection").addEventListener("click", () => {
       this.#markSelection();
       changed();
     });
   }
 
   request() {
-    if (!this.#text.value.includes("[[")) this.#markSelection();
-    const text = this.#text.value;
+    if (!this.text.value.includes("[[")) this.#markSelection();
+    const text = this.text.value;
     if (!/\[\[[^]*\S[^]*\]\]/.test(text)) {
-      throw new Mistake("Select the words that are to be said otherwise, or put them between [[ and ]].", this.#text);
+      throw new Mistake("Select the words that are to be said otherwise, or put them between [[ and ]].", this.text);
     }
     return { document: text, all: true };
   }
 
   /** The selected words, without the space around them, go between [[ and ]]. */
   #markSelection() {
-    const field = this.#text;
+    const field = this.text;
     let [from, to] = [field.selectionStart, field.selectionEnd];
     const { value } = field;
     while (from < to && /\s/.test(value[from])) from += 1;
@@ -42,31 +38,14 @@ export class Rewrite {
   show([result], seconds) {
     const [best] = result.results.filter((item) => !item.copy);
     this.#place(result, best);
-    const said = this.#view.show(result, seconds, { name: "in-place", chosen: (item) => this.#place(result, item) });
-    const first = this.#panel.querySelector("input[name=in-place]");
+    const said = this.view.show(result, seconds, { name: "in-place", chosen: (item) => this.#place(result, item) });
+    const first = this.panel.querySelector("input[name=in-place]");
     if (first) first.checked = true;
     return said;
   }
 
   #place(result, item) {
     const words = item ? make("mark", {}, item.text) : make("span", {}, result.source);
-    this.#panel.querySelector(".document").replaceChildren(result.left, words, result.right);
-  }
-
-  example(text) {
-    this.#text.value = text;
-  }
-
-  toLink() {
-    return this.#view.least ? [["novelty", String(this.#view.least)]] : [];
-  }
-
-  textsToLink() {
-    return [["text", this.#text.value]];
-  }
-
-  fromLink(link) {
-    this.#text.value = link.get("text") ?? this.#text.value;
-    this.#view.least = Number(link.get("novelty") ?? 0) || 0;
+    this.panel.querySelector(".document").replaceChildren(result.left, words, result.right);
   }
 }
