@@ -50,7 +50,7 @@ def test_no_cache_grows_with_the_texts_it_is_given() -> None:
         assert calibration(f"pair:{number}") is None
     caches = [item for item in gc.get_objects() if type(item) is functools._lru_cache_wrapper]
     sizes = {f"{item.__module__}.{item.__qualname__}": item.cache_info().currsize for item in caches}
-    grown = {name: size for name, size in sizes.items() if name.startswith("refdec.") and size > 4096}
+    grown = {name: size for name, size in sizes.items() if name.startswith("refdec.") and size > 1 << 14}
     assert "refdec.text.words._words" in sizes
     assert grown == {}
 

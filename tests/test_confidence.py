@@ -24,7 +24,15 @@ from refdec.evaluate.judging.confidence import Judge, JudgedCandidates, assess, 
 from refdec.ledger.comparison import compare
 from refdec.metrics.novelty import novelty
 from refdec.results import Flow
-from refdec.tasks.confidence import CALIBRATIONS, FEATURES, Calibration, calibration, features_of, with_confidence
+from refdec.tasks.confidence import (
+    CALIBRATIONS,
+    FEATURES,
+    MOST_WHOLE,
+    Calibration,
+    calibration,
+    features_of,
+    with_confidence,
+)
 from tests.conftest import TINY, lend_calibration
 
 CALIBRATED = list(json.loads(CALIBRATIONS.read_text()))
@@ -46,16 +54,36 @@ def values_of(item: Paraphrase) -> dict[str, float]:
 
 
 def test_features_are_what_their_names_say() -> None:
-    item = candidate("How do you cook rice?", cost=3.0, flow=Flow(-3.5, -0.5, 2.0))
-    assert values_of(item) == pytest.approx(
-        {
-            "small": 1.0,
-            "large": 1 + math.log(3),
-            "whole": -0.5,
-            "broken": 2.0,
-            "novelty": novelty("How do you cook rice?", SOURCE) / 100,
-        }
+    text = "how do you cook rice, and why?"
+    values = values_of(candidate(text, cost=3.0, flow=Flow(-3.5, -0.5, 2.0)))
+    changed = {
+        "small": 1.0,
+        "large": 1 + math.log(3),
+        "whole": -3.5,
+        "worst": -0.5,
+        "broken": 2.0,
+        "novelty": novelty(text, SOURCE) / 100,
+        "listed": 0.0,
+        "opening": 1.0,
+        "quotes": 0.0,
+        "lost persons": 1.0,
+        "new persons": 1.0,
+        "new links": 1.0,
+        "new commas": 1.0,
+        "new relatives": 1.0,
+    }
+    assert {name: values[name] for name in changed} == pytest.approx(changed)
+    assert values_of(candidate("How do I learn to cook rice?!", flow=Flow(99.0, 0.0)))["whole"] == MOST_WHOLE
+
+
+def test_a_listed_change_is_told_from_others() -> None:
+    source = "He did not purchase the car."
+    listed, other = (
+        dict(zip(FEATURES, features_of(source, candidate(text)), strict=True))
+        for text in ("He didn't buy the car.", "He did not wash the car.")
     )
+    assert (listed["listed"], listed["unlisted"]) == (1.0, 0.0)
+    assert (other["listed"], other["unlisted"]) == (0.0, math.log(2))
 
 
 def test_a_candidate_without_a_cost_is_priced_by_the_ledger() -> None:
@@ -109,13 +137,19 @@ def test_what_speaks_against_a_candidate_lowers_its_confidence(name: str) -> Non
 
 @pytest.mark.parametrize("name", CALIBRATED)
 def test_a_copy_is_sure_and_a_pair_without_calibration_has_no_confidence(name: str) -> None:
-    ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How can I learn to cook rice?")]
+    ranked = [candidate(SOURCE, novelty=0, copy=True), candidate("How can I learn to cook rice?", cost=0.2)]
     copy, other = with_confidence(name, SOURCE, ranked)
     assert copy.confidence == 1.0
     assert other.confidence is not None
     assert 0.5 < other.confidence < 1
     assert calibration("other:00000000") is None
     assert with_confidence("other:00000000", SOURCE, ranked) == ranked
+
+
+@pytest.mark.parametrize("name", CALIBRATED)
+def test_what_was_not_compared_has_no_confidence(name: str) -> None:
+    (item,) = with_confidence(name, SOURCE, [candidate("How can I learn to cook rice?")])
+    assert item.confidence is None
 
 
 @pytest.mark.parametrize("name", CALIBRATED)
@@ -157,7 +191,7 @@ def drawn(truth: Sequence[float], count: int) -> JudgedCandidates:
 
 
 def test_fitting_finds_the_coefficients_that_verdicts_were_drawn_with() -> None:
-    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0)
+    truth = (-0.5, 1.5, -1.0, 0.0, 0.5, 2.0, *(0.0,) * (COUNT - 5))
     found = drawn(truth, 20_000)
     fitted = fit(found)
     assert fitted.intercept == pytest.approx(truth[0], abs=0.1)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from refdec import Constraints, Direction, InputError, Pair, Reflector
@@ -173,9 +174,9 @@ def test_another_mark_at_the_end_is_charged(pair: Pair) -> None:
 def value(potential: Faithful, ids: list[int]) -> float:
     state, total = potential.start, 0.0
     for token in ids:
-        nats = potential.ahead(state, [token])
+        nats = potential.ahead([state], np.array([[token]]))
         more, state = potential.after(state, token)
-        total += more + (nats[0] if nats else 0.0)
+        total += more + float(nats.sum())
     return total
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_pairs, edited, good_pairs
+from benchmarks.faithfulness.breaks import HALVES, KINDS, BrokenPair, GoodPair, broken_pairs, edited, good_pairs
 from benchmarks.faithfulness.candidates import judged, texts_by_source
 from benchmarks.faithfulness.measure import AnyPair, figures, groups, unfaithful
 
@@ -39,14 +39,15 @@ def test_every_edit_of_the_bed_applies_and_changes_its_text() -> None:
 
 def test_the_bed_is_large_and_mixed_evenly() -> None:
     good, broken = good_pairs(), broken_pairs()
-    assert len({pair.id for pair in good}) == len(good) >= 170
+    assert len({pair.id for pair in good}) == len(good) >= 340
+    assert {pair.half for pair in good} == set(HALVES)
     assert all(pair.text != pair.source for pair in good)
     kinds = Counter(pair.kind for pair in broken)
     assert set(kinds) == set(KINDS)
-    assert kinds.total() >= 900
-    assert min(kinds.values()) >= 0.08 * kinds.total()
+    assert kinds.total() >= 2000
+    assert min(kinds.values()) >= 0.07 * kinds.total()
     words = [pair.outside for pair in broken if pair.kind == "word"]
-    assert sum(words) >= len(words) / 2
+    assert sum(words) >= len(words) / 4
 
 
 def test_the_table_counts_found_breaks_and_false_alarms() -> None:

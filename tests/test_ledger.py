@@ -6,6 +6,7 @@ reached; they do not measure how well the ledger does on sentences it has not se
 
 from __future__ import annotations
 
+import math
 from functools import _lru_cache_wrapper
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ import pytest
 import refdec
 from refdec.ledger import account, comparison, grammar, language, lexicon, reading, relations, wellformed
 from refdec.ledger.account import Account
-from refdec.ledger.comparison import compare
+from refdec.ledger.comparison import compare, faithful_cost
 from refdec.ledger.language import is_english
 from refdec.ledger.reading import read
 
@@ -171,6 +172,20 @@ def test_other_languages_are_compared_by_words_and_stems() -> None:
     result = compare("El perro come carne.", "El gato come carne.")
     assert result.reasons == ("perro → gato",)
     assert "words and stems" in result.note
+
+
+@pytest.mark.parametrize(("source", "text"), [*GOOD, *BROKEN])
+def test_the_cost_of_a_faithful_text_is_that_of_the_comparison(source: str, text: str) -> None:
+    whole = compare(source, text)
+    assert faithful_cost(source, text) == (whole.cost if whole.faithful else math.inf)
+
+
+@pytest.mark.parametrize("text", ["It cost 5 % more.", "Ann's late, he'd said so.", "Well, two and a half hours."])
+def test_parts_have_the_words_of_the_whole_text(text: str) -> None:
+    chunks = text.split(" ")
+    words, alone = read(text).words, reading.read_part(chunks).words
+    assert words == alone
+    assert [text[: word.start].count(" ") for word in words] == [word.start for word in alone]
 
 
 def spent(source: str, text: str, backward: bool) -> float:

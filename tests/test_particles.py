@@ -8,13 +8,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 import torch
 
 from refdec.lm.direction import Direction
 from refdec.lm.protocol import LanguageModel
-from refdec.reflect import reference
-from refdec.reflect.particles import Particle, Steering, Trivial, nuclei, steer_all
+from refdec.reflect import particles, reference
+from refdec.reflect.particles import Nats, Nuclei, Numbers, Particle, Steer, Steering, Trivial, steer_all
 from refdec.reflect.randomness import uniforms
 from refdec.reflect.sampling import Sampling, sample_branching
 from refdec.reflect.workers import complete
@@ -30,8 +31,10 @@ class Wordy:
     stop: int
     start: tuple[int, ...] = ()
 
-    def ahead(self, state: tuple[int, ...], tokens: Sequence[int]) -> list[float] | None:
-        return [-2.0 * (token == self.stop and 1 not in state) for token in tokens]
+    def ahead(self, states: Sequence[tuple[int, ...]], tokens: Numbers) -> Nats:
+        missing = np.array([[1 not in state] for state in states])
+        nats: Nats = np.where(missing & (tokens == self.stop), -2.0, 0.0)
+        return nats
 
     def after(self, state: tuple[int, ...], token: int) -> tuple[float, tuple[int, ...]]:
         return -1.5 * (token == 3), (*state, token)
@@ -127,6 +130,65 @@ def test_jobs_that_go_together_give_what_each_gives_alone(tiny_lm: LanguageModel
     ]
 
 
+def some_jobs(vocabulary: int) -> list[Steering]:
+    """Different in all that jobs can differ in."""
+    everything = torch.ones(vocabulary, dtype=torch.bool)
+    odd = torch.arange(vocabulary) % 2 == 1
+    shares = torch.tensor([0.2, 0.5, 0.3])
+    samplings = [
+        Sampling([[5, 6, 7], [8], [9, 10]], shares, uniforms(0, "a", "y", 9, 8), 0.8, everything, stops={4, 6}),
+        Sampling([[1, 2]], ALONE, uniforms(0, "b", "y", 12, 9), 1.0, odd, stops={3, 5}),
+        Sampling([[1, 2]], ALONE, uniforms(0, "c", "y", 7, 3), 0.5, everything),
+        Sampling([[4] * 12, []], torch.tensor([0.6, 0.4]), uniforms(0, "d", "y", 1, 1), 0.5, everything),
+        Sampling([[7]], ALONE, uniforms(0, "e", "y", 5, 6), 0.9, everything, stops=range(20)),
+    ]
+    return [
+        Steering(sampling, Wordy(stop=min(sampling.stops, default=99)), uniforms(number, "z", "z", 1, 9)[0], 1.0)
+        for number, sampling in enumerate(samplings)
+    ]
+
+
+def ruled(said: Sequence[int], logprobs: torch.Tensor, left: int) -> torch.Tensor:
+    """Every third token is refused, in turn, and near the end all but the first few."""
+    numbers = torch.arange(len(logprobs))
+    refused = (numbers % 3 == len(said) % 3) | ((numbers > 9) & (left < 4))
+    return logprobs.masked_fill(refused, -torch.inf).log_softmax(-1)
+
+
+@pytest.mark.parametrize("chosen", [[0], [1], [3, 1], [0, 1, 2, 3, 4], [4, 3, 2, 1, 0], [1, 2, 1]])
+@pytest.mark.parametrize("steer", [None, ruled])
+def test_the_batch_of_a_gpu_steers_as_a_cpu_does(
+    tiny_lm: LanguageModel, monkeypatch: pytest.MonkeyPatch, chosen: list[int], steer: Steer | None
+) -> None:
+    jobs = [replace(some_jobs(tiny_lm.vocabulary)[number], steer=steer) for number in chosen]
+    alone = [steered(tiny_lm, job) for job in jobs]
+    assert same(complete(steer_all(tiny_lm, jobs)), alone)
+    monkeypatch.setattr(particles, "has_static_shapes", lambda _: True)
+    assert same(complete(steer_all(tiny_lm, jobs)), alone)
+
+
+def same(parts: Sequence[Sequence[Particle]], others: Sequence[Sequence[Particle]]) -> bool:
+    """Whether particles are the same token by token; weights may differ by rounding."""
+    return [[(one.tokens, one.whole) for one in part] for part in parts] == [
+        [(one.tokens, one.whole) for one in part] for part in others
+    ] and all(
+        one.log_weight == pytest.approx(other.log_weight, abs=1e-4)
+        for part, other_part in zip(parts, others, strict=True)
+        for one, other in zip(part, other_part, strict=True)
+    )
+
+
+@pytest.mark.parametrize("limit", [1, 20_000, 10**9])
+def test_however_little_memory_a_batch_may_take_the_particles_are_the_same(
+    tiny_lm: LanguageModel, monkeypatch: pytest.MonkeyPatch, limit: int
+) -> None:
+    jobs = some_jobs(tiny_lm.vocabulary)
+    alone = [steered(tiny_lm, job) for job in jobs]
+    monkeypatch.setattr(particles, "has_static_shapes", lambda _: True)
+    monkeypatch.setattr(particles, "budget", lambda _: float(limit))
+    assert same(complete(steer_all(tiny_lm, jobs)), alone)
+
+
 def test_the_same_numbers_give_the_same_particles() -> None:
     model = TableModel(random_table(6, seed=1))
     job = Sampling([[0]], ALONE, uniforms(0, "x", "y", 20, 6), 1.0, torch.ones(6, dtype=torch.bool), stops={2})
@@ -138,7 +200,7 @@ def test_the_same_numbers_give_the_same_particles() -> None:
 def test_a_nucleus_is_that_of_the_plain_version(top_p: float) -> None:
     logits = torch.randn(4, 300, generator=torch.Generator().manual_seed(0))
     allowed = torch.arange(300) % 7 > 0
-    tokens, mass = nuclei(logits, allowed, top_p)
+    tokens, mass = Nuclei(logits.clone(), allowed[None], torch.full((4, 1), top_p, dtype=torch.float64)).get()
     for row, own_tokens, own_mass in zip(logits, tokens.tolist(), mass, strict=True):
         logprobs = row.masked_fill(~allowed, -torch.inf).log_softmax(-1)
         plain = [token for token in reference.nucleus(logprobs.tolist(), top_p) if allowed[token]]

@@ -11,6 +11,7 @@ import torch
 from refdec import load_pair
 from refdec.lm import llama, network, plain
 from refdec.lm.cost import Work
+from refdec.lm.graph import GraphWriter
 from refdec.lm.logprobs import next_logprobs
 from refdec.lm.protocol import LanguageModel
 from tests.conftest import Tiny
@@ -97,6 +98,35 @@ def test_a_writer_writes_what_extending_reads(tiny_lm: LanguageModel, name: str)
         reading = tiny_lm.extend(reading, tokens)
         writer.append(tokens)
     assert near(writer.features, reading.features)
+
+
+def test_rows_of_a_writer_go_on_from_where_others_are(tiny_lm: LanguageModel) -> None:
+    reading = tiny_lm.read([[5], [5], [5]])
+    writer = tiny_lm.writer(reading, 4)
+    for tokens in (torch.tensor([3, 4, 5]), torch.tensor([6, 7, 8])):
+        writer.append(tokens)
+    writer.branch(torch.tensor([0, 2]), torch.tensor([2, 1]))
+    assert near(writer.features, tiny_lm.read([[5, 5, 8], [5, 4, 7], [5, 4, 7]]).features)
+    writer.append(torch.tensor([9, 9, 10]))
+    assert near(writer.features, tiny_lm.read([[5, 5, 8, 9], [5, 4, 7, 9], [5, 4, 7, 10]]).features)
+
+
+def test_rows_of_a_graph_take_over_what_others_have_written() -> None:
+    """Without a GPU: the memory of a graph, whose rows are exchanged in place."""
+    keys = torch.arange(2 * 4 * 1 * 3 * 2).view(2, 4, 1, 3, 2).float()  # layers, rows, heads, places, size
+    step = SimpleNamespace(
+        tail_keys=keys.clone(), tail_values=-keys, index=torch.arange(4), positions=torch.tensor([7, 8, 9, 0])
+    )
+    writer = object.__new__(GraphWriter)
+    writer._step, writer._written, writer.features = step, 2, torch.arange(3)[:, None].float()  # type: ignore[assignment]
+    writer.branch(torch.tensor([0, 1]), torch.tensor([1, 2]))
+    chosen = [1, 2, 2, 3]
+    for places, before in ((step.tail_keys, keys), (step.tail_values, -keys)):
+        assert torch.equal(places[..., :2, :], before[:, chosen][..., :2, :])
+        assert torch.equal(places[..., 2, :], before[..., 2, :])
+    assert step.index.tolist() == chosen
+    assert step.positions.tolist() == [8, 9, 9, 0]
+    assert writer.features[:, 0].tolist() == [1, 2, 2]
 
 
 @pytest.mark.parametrize("rows", [[0, 1, 0], [1, 1], [2, 0, 2, 2, 1, 0], [1], [0, 0, 1, 1, 2, 2]])

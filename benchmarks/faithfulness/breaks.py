@@ -22,15 +22,21 @@ KINDS = ("negation", "number", "names", "word", "drop", "add", "tense", "grammar
 """What an edit does: negates or affirms, changes a number, exchanges two names, puts an opposite or a sister word,
 drops a clause, adds one, puts another tense, or breaks the grammar and nothing else."""
 
+HALVES = ("tuning", "held-out", "fresh-tuning", "fresh-held-out")
+"""Rules are tuned on the tuning halves and counted on the others. Which half a fresh pair is in depends on a hash of
+its id. The fresh pairs were written before their author had read the rules; the same author then wrote later rules, so
+the fresh halves are blind for the rules that were there before, and not for those."""
+
 
 @dataclass(frozen=True, slots=True)
 class GoodPair:
-    """A sentence and a rewording that says the same; `kind` names the way of rewording."""
+    """A sentence and a rewording that says the same; `kind` names the way of rewording, `half` is one of HALVES."""
 
     id: str
     kind: str
     source: str
     text: str
+    half: str = "tuning"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.faithfulness.breaks import KINDS, BrokenPair, GoodPair, broken_pairs, good_pairs
+from benchmarks.faithfulness.breaks import HALVES, KINDS, BrokenPair, GoodPair, broken_pairs, good_pairs
 from refdec.evaluate.experiments.outputs import OutputRow, read_outputs
 from refdec.evaluate.judging.confidence import ranked_of, signature_of
 from refdec.ledger.comparison import Comparison, compare
 from refdec.tasks.confidence import calibration, features_of
 
 SURE = 0.8
-HALVES = ("tuning", "held-out")  # every second pair, from the first and from the second
 AnyPair = GoodPair | BrokenPair
 
 
@@ -99,12 +98,12 @@ def main() -> None:
     parser.add_argument(
         "--candidates", type=Path, help="what benchmarks.faithfulness.candidates wrote: the confidence too"
     )
-    parser.add_argument("--half", choices=HALVES, help="only the pairs that rules were tuned on, or only the others")
+    parser.add_argument("--half", choices=HALVES, help="only the pairs of this half")
     parser.add_argument("--pairs", type=int, help="only so many good pairs, evenly spread, and their breaks")
     arguments = parser.parse_args()
     good = good_pairs()
     if arguments.half:
-        good = good[HALVES.index(arguments.half) :: 2]
+        good = [pair for pair in good if pair.half == arguments.half]
     good = good[:: max(1, len(good) // (arguments.pairs or len(good)))][: arguments.pairs]
     chosen = {pair.id for pair in good}
     broken = [pair for pair in broken_pairs() if pair.pair in chosen]

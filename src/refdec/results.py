@@ -143,7 +143,8 @@ class Paraphrase:
         lost: numbers and names of the source that it lacks; the setting `loss` makes them cost nats
         novelty: 0: the words of the source; 100: none of its word pairs
         copy: whether it says the same words as the source
-        side: which side generated it: "left", "right" or "both"; "joined" for parts of several candidates
+        side: which side generated it: "left", "right" or "both"; "steps" if it is the source after small listed steps;
+            "joined" for parts of several candidates
         fits: for each kept context, its log-probability next to this text less that next to the source
         confidence: probability that it keeps the meaning, 0 to 1; None where the pair of models is not calibrated, and
             where the source does not look like English

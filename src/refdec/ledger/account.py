@@ -7,18 +7,18 @@ text (roles, moved numbers) is left to `compare`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import COUNTED
-from refdec.ledger.comparison import lost_price, new_price
+from refdec.ledger.comparison import lost_price, new_word_price, stands_by_name
 from refdec.ledger.costs import COSTS
 from refdec.ledger.forms import tense_cost
-from refdec.ledger.grammar import Verb, verbs
+from refdec.ledger.grammar import Verb, verbs, verbs_by_neighbours
 from refdec.ledger.logic import modal_cost
-from refdec.ledger.reading import Phrase, Reading, Word, read
+from refdec.ledger.reading import Phrase, Word, read, read_part
 from refdec.ledger.relations import phrase_step, step
 
 OPEN = 3
@@ -31,6 +31,7 @@ REMEMBERED = 1 << 16
 """Answers that an account keeps."""
 
 FREE = ""
+_NO_VERB = Verb(frozenset(), False, 0)
 _SLOTS = COUNTED | {"negation", "modal"}
 
 
@@ -67,6 +68,32 @@ class Unit(NamedTuple):
     options: tuple[Option, ...]
     new: float
     person: str
+    is_word: bool = True
+
+
+class Choice(NamedTuple):
+    """A phrase that begins at a place of the tail: it is one unit only where its own words are not to be said."""
+
+    unit: Unit
+    places: tuple[int, ...]
+    counts: bool
+    due: tuple[Option, ...]  # each says one of its words as the source does
+
+
+class Step(NamedTuple):
+    """A place of the tail: the phrases that begin there, the longest first, and the word alone."""
+
+    at: int
+    choices: tuple[Choice, ...]
+    unit: Unit
+
+
+class Placed(NamedTuple):
+    """A state with all words of its tail in their places."""
+
+    slots: tuple[str, ...]
+    cost: float
+    shorter: State  # the same text with as few open chunks as there may be
 
 
 class Account:
@@ -109,6 +136,8 @@ class Account:
         self.write = lru_cache(REMEMBERED)(self._write)
         self.missing = lru_cache(REMEMBERED)(self._missing)
         self._placed = lru_cache(REMEMBERED)(self._place)
+        self._steps = lru_cache(REMEMBERED)(self._find_steps)
+        self._unit = lru_cache(REMEMBERED)(self._find_unit)
         self._word_options = lru_cache(REMEMBERED)(self._find_word_options)
         self._phrase_options = lru_cache(REMEMBERED)(self._find_phrase_options)
         self._named_options: dict[str, tuple[Option, ...]] = {}
@@ -120,12 +149,12 @@ class Account:
     def _write(self, state: State, word: str) -> tuple[float, State]:
         """What one more chunk costs, and the state after it."""
         longer = state._replace(tail=(word, *state.tail) if self._backward else (*state.tail, word))
-        charge = self._placed(longer)[1] - self._placed(state)[1]
-        return charge, self._shorter(longer)
+        placed = self._place(longer)
+        return placed.cost - self._placed(state).cost, placed.shorter
 
     def _missing(self, state: State) -> float:
         """What is still to be said if the text ends here."""
-        slots = self._placed(state)[0]
+        slots = self._placed(state).slots
         said = {self._words[at].lower for slot, at in zip(slots, self._places, strict=True) if slot}
         return sum(
             COSTS.again if self._words[at].lower in said else price
@@ -133,66 +162,81 @@ class Account:
             if slot == FREE
         )
 
-    def _place(self, state: State) -> tuple[tuple[str, ...], float]:
-        """Slots and cost with all words of the tail in their places."""
+    def _place(self, state: State) -> Placed:
+        """All words of the tail in their places; where too many chunks are open, the oldest one is settled."""
         slots, cost, persons = list(state.slots), state.charged, set(state.persons)
-        for unit in self._units(state, slots):
+        before = settled = state.settled
+        settling = len(state.tail) - before > OPEN
+        kept: tuple[tuple[str, ...], float, frozenset[str]] | None = None
+        for unit in self._units(self._steps(state.tail, before), slots):
+            if settling and kept is None:
+                if unit.last_chunk > before and settled > before:
+                    kept = tuple(slots), cost, frozenset(persons)
+                else:
+                    settled = max(settled, unit.last_chunk + 1)
             cost += self._put(unit, slots, persons)
-        return tuple(slots), cost
-
-    def _shorter(self, state: State) -> State:
-        """The oldest open chunk is settled when there are too many; old context goes."""
-        if len(state.tail) - state.settled <= OPEN:
-            return state
-        slots, charged, persons = list(state.slots), state.charged, set(state.persons)
-        settled = state.settled
-        for unit in self._units(state, slots):
-            if unit.last_chunk > state.settled and settled > state.settled:
-                break
-            charged += self._put(unit, slots, persons)
-            settled = max(settled, unit.last_chunk + 1)
-        settled = max(settled, state.settled + 1)
+        whole = tuple(slots)
+        if not settling:
+            return Placed(whole, cost, state)
+        paid_slots, charged, said = kept or (whole, cost, frozenset(persons))
+        settled = max(settled, before + 1)
         dropped = max(0, settled - CONTEXT)
         tail = state.tail[: len(state.tail) - dropped] if self._backward else state.tail[dropped:]
-        return State(tuple(slots), charged, tail, settled - dropped, frozenset(persons))
+        return Placed(whole, cost, State(paid_slots, charged, tail, settled - dropped, said))
 
-    def _units(self, state: State, slots: list[str]) -> Iterator[Unit]:
-        """Open words and phrases from the old end on; a phrase only where its own words are not to be said."""
-        reading, chunk_of = _read_tail(state.tail)
-        last = len(state.tail) - 1
-        places = range(len(reading.words))
-        found = verbs(reading, whole=False)
-        starts: dict[int, list[Phrase]] = {}
-        for phrase in reading.phrases:
-            if phrase.places[-1] - phrase.places[0] == len(phrase.places) - 1:
-                starts.setdefault(phrase.places[-1 if self._backward else 0], []).append(phrase)
+    def _units(self, steps: Iterable[Step], slots: list[str]) -> Iterable[Unit]:
+        """Open words and phrases from the old end on; slots may change meanwhile."""
         covered: set[int] = set()
-        for at in reversed(places) if self._backward else places:
-            chunk = last - chunk_of[at] if self._backward else chunk_of[at]
-            word = reading.words[at]
-            if at in covered or chunk < state.settled or word.kind == "mark":
+        for at, choices, word in steps:
+            if at in covered:
                 continue
-            for phrase in sorted(starts.get(at, ()), key=lambda item: -len(item.places)):
-                options = tuple(
-                    option
-                    for option in self._phrase_options(phrase.bases)
-                    if all(slots[slot] == FREE for slot in option.slots)
-                )
-                counts = any(reading.words[place].kind in _SLOTS for place in phrase.places)
+            for unit, places, counts, due in choices:
+                options = tuple(option for option in unit.options if _is_free(option, slots))
                 if not options or not (counts or options[0].slots):
                     continue
-                if not any(self._is_due(reading.words[place], slots) for place in phrase.places):
-                    covered.update(phrase.places)
-                    end = phrase.places[0] if self._backward else phrase.places[-1]
-                    end_chunk = last - chunk_of[end] if self._backward else chunk_of[end]
-                    yield Unit(phrase.bases[0][0], end_chunk, options, 0.0, "")
+                if not any(_is_free(option, slots) for option in due):
+                    covered.update(places)
+                    yield unit._replace(options=options)
                     break
             else:
-                yield self._unit(reading, at, chunk, found.get(at))
+                yield word
 
-    def _unit(self, reading: Reading, at: int, chunk: int, verb: Verb | None) -> Unit:
-        word = reading.words[at]
+    def _find_steps(self, tail: tuple[str, ...], settled: int) -> tuple[Step, ...]:
+        """The open places of a tail from the old end on."""
+        reading = read_part(tail)
+        found = verbs_by_neighbours(reading.words)
+        words, last = reading.words, len(tail) - 1
+        starts: dict[int, list[Choice]] = {}
+        for phrase in sorted(reading.phrases, key=lambda item: -len(item.places)):
+            places = phrase.places
+            options = self._phrase_options(phrase.bases)
+            if options and places[-1] - places[0] == len(places) - 1:
+                end = words[places[0] if self._backward else places[-1]].start
+                unit = Unit(phrase.bases[0][0], last - end if self._backward else end, options, 0.0, "", False)
+                counts = any(words[place].kind in _SLOTS for place in places)
+                due = tuple(option for place in places for option in self._own_options(words[place]))
+                starts.setdefault(places[-1 if self._backward else 0], []).append(Choice(unit, places, counts, due))
+        steps = []
+        order = range(len(words))
+        for at in reversed(order) if self._backward else order:
+            word = words[at]
+            chunk = last - word.start if self._backward else word.start
+            if chunk >= settled and word.kind != "mark":
+                verb = found.get(at, _NO_VERB)
+                unit = self._unit(word, chunk, verb.tenses, verb.ongoing, stands_by_name(words, at))
+                steps.append(Step(at, tuple(starts.get(at, ())), unit))
+        return tuple(steps)
+
+    def _own_options(self, word: Word) -> tuple[Option, ...]:
+        """The slots of this very word, if the source has it."""
+        if word.kind not in _SLOTS:
+            return ()
+        return tuple(option for option in self._word_options(word) if option.cost <= COSTS.form)
+
+    def _find_unit(self, word: Word, chunk: int, tenses: frozenset[str], ongoing: bool, by_name: bool) -> Unit:
+        """A word alone; of a verb its tenses are known."""
         person = closed.PERSONS[word.lower] if word.kind == "person" else ""
+        verb = Verb(tenses, False, 0, ongoing) if tenses else None
         if word.kind not in _SLOTS:
             options = self._own_slots.get(word.lower, ())
             new = COSTS.tense if verb and self._is_other_tense(verb) else 0.0
@@ -203,12 +247,11 @@ class Account:
             elif word.kind == "modal":
                 new = COSTS.modal_near if self._question else COSTS.modal
             else:
-                new = 0.0 if word.lower in self._small else new_price(reading, at, set())
+                new = 0.0 if word.lower in self._small else new_word_price(word, by_name)
             if verb:
                 options = tuple(
                     Option(option.cost + self._tense(option.slots, verb), option.slots) for option in options
                 )
-        self._named_options.setdefault(word.lower, options)
         return Unit(word.lower, chunk, options, new, person)
 
     def _tense(self, slots: tuple[int, ...], verb: Verb) -> float:
@@ -223,22 +266,19 @@ class Account:
             and "modal" not in verb.tenses
         )
 
-    def _is_due(self, word: Word, slots: list[str]) -> bool:
-        """Whether the source has this very word and it is still to be said."""
-        return word.kind in _SLOTS and any(
-            option.cost <= COSTS.form and all(slots[slot] == FREE for slot in option.slots)
-            for option in self._word_options(word)
-        )
-
     def _put(self, unit: Unit, slots: list[str], persons: set[str]) -> float:
         """Write a unit into the slots; what it costs."""
+        if unit.is_word:
+            self._named_options.setdefault(unit.name, unit.options)
         if unit.person:
             price = self._person_price(unit.person) if unit.person not in persons else 0.0
             persons.add(unit.person)
             return price
         price = unit.new
+        if not unit.options:
+            return price
         for option in unit.options:
-            if all(slots[slot] == FREE for slot in option.slots):
+            if _is_free(option, slots):
                 if option.cost < price or not price:
                     for slot in option.slots:
                         slots[slot] = unit.name
@@ -264,7 +304,7 @@ class Account:
                     for place in other.slots:
                         slots[place] = holder
                     return option.cost + other.cost - held.cost
-        again = bool(unit.options) and unit.options[0].cost <= COSTS.form
+        again = unit.options[0].cost <= COSTS.form
         return min(unit.new, COSTS.again) if again and unit.new < COSTS.number else unit.new
 
     def _person_price(self, person: str) -> float:
@@ -310,12 +350,5 @@ def _is_same(words: Sequence[Word], at: int, other: int) -> bool:
     return words[at].lower == words[other].lower
 
 
-@lru_cache(maxsize=4096)
-def _read_tail(tail: tuple[str, ...]) -> tuple[Reading, tuple[int, ...]]:
-    """The tail as words, and for each word the chunk in which it begins."""
-    reading = read(" ".join(tail))
-    ends: list[int] = []
-    for chunk in tail:
-        ends.append((ends[-1] if ends else 0) + len(chunk) + 1)
-    chunk_of = tuple(next(number for number, end in enumerate(ends) if word.start < end) for word in reading.words)
-    return reading, chunk_of
+def _is_free(option: Option, slots: Sequence[str]) -> bool:
+    return not any(map(slots.__getitem__, option.slots))  # a free slot is empty

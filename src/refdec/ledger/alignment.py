@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from refdec.ledger import function_words as closed
+from refdec.ledger.compounds import compounds
 from refdec.ledger.costs import COSTS
+from refdec.ledger.frames import in_other_frames
 from refdec.ledger.reading import Phrase, Reading, Word
 from refdec.ledger.relations import KEPT, Step, phrase_step, step
 
@@ -57,14 +59,23 @@ def counted(reading: Reading) -> list[int]:
 
 def align(source: Reading, text: Reading) -> Alignment:
     alignment = Alignment(source, text)
+    _match_frames(alignment)
     _match_own_phrases(alignment)
     _match_equal(alignment)
     _match_by(alignment, lambda related: related.kind in ("kept", "form"))
     _match_phrases(alignment)
+    _match_compounds(alignment)
     _match_initials(alignment)
     _match_by(alignment, lambda related: related.cost < 1)
     _match_places(alignment)
     return alignment
+
+
+def _match_frames(alignment: Alignment) -> None:
+    """Words far apart that say the same: "unless", "if … not"."""
+    for here, there in in_other_frames(alignment.source.text, alignment.text.text):
+        if alignment.used_source.isdisjoint(here) and alignment.used_text.isdisjoint(there):
+            alignment.match(here, there, Step("synonym", COSTS.own))
 
 
 def _match_own_phrases(alignment: Alignment) -> None:
@@ -198,6 +209,14 @@ def _match_phrase(alignment: Alignment, phrase: Phrase, others: Iterable[Phrase]
         named = any(alignment.source.words[at].kind == "name" for at in here)
         named = named and any(alignment.text.words[at].kind == "name" for at in there)
         alignment.match(here, there, KEPT if named else related)
+
+
+def _match_compounds(alignment: Alignment) -> None:
+    words, others = alignment.source.words, alignment.text.words
+    for two, one in list(compounds(words, alignment.used_source, others, alignment.used_text)):
+        alignment.match(two, (one,), KEPT)
+    for two, one in list(compounds(others, alignment.used_text, words, alignment.used_source)):
+        alignment.match((one,), two, KEPT)
 
 
 def _match_initials(alignment: Alignment) -> None:

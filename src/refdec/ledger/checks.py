@@ -5,11 +5,14 @@ Each check looks at two aligned readings and yields the changes that it finds.
 
 from __future__ import annotations
 
-from refdec.ledger.forms import plurals, tenses, voices
+from refdec.ledger.clauses import spliced, unfinished
+from refdec.ledger.doers import doers
+from refdec.ledger.forms import plurals, tenses
 from refdec.ledger.links import moved_modifiers
 from refdec.ledger.logic import conditions, modals, negation, persons, question
-from refdec.ledger.roles import numbers, roles
+from refdec.ledger.roles import numbers, roles, turned_spans
 from refdec.ledger.small_words import small_words
+from refdec.ledger.voice import voices
 from refdec.ledger.wellformed import grammar
 
 CHECKS = (
@@ -23,7 +26,11 @@ CHECKS = (
     plurals,
     small_words,
     numbers,
+    turned_spans,
     roles,
+    doers,
     moved_modifiers,
     grammar,
+    spliced,
+    unfinished,
 )

@@ -5,8 +5,9 @@ Plain rules and a lexicon, no model. It knows English; of other languages it com
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -14,6 +15,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, align, is_title, name_runs
 from refdec.ledger.change import Change, Place, change
 from refdec.ledger.checks import CHECKS
+from refdec.ledger.comparatives import turned_comparisons
 from refdec.ledger.costs import COSTS, FAITHFUL
 from refdec.ledger.language import is_english
 from refdec.ledger.logic import asked_noun, gives_cause, says_cause
@@ -60,25 +62,29 @@ class Comparison:
 @lru_cache(maxsize=4096)
 def compare(source: str, text: str) -> Comparison:
     """Account for every word of two texts: the second one should say what the first one says."""
-    here, there = read(source), read(text)
-    here, there = sharing_names(here, there), sharing_names(there, here)
-    alignment = align(here, there)
+    alignment, words = _words_compared(source, text)
     english = is_english(source)
-    changes = [*_matched(alignment), *_left_over(alignment)]
-    if english:
-        changes += [item for check in CHECKS for item in check(alignment)]
-    changes = _converse(changes)
+    checked = [item for check in CHECKS for item in check(alignment)] if english else []
+    changes = turned_comparisons(alignment, [*words, *checked])
     return Comparison(_total(changes), tuple(_joined(changes, source, text)), "" if english else OTHER_LANGUAGE)
 
 
-def _converse(changes: list[Change]) -> list[Change]:
-    """Two exchanged words and one opposite say the same again: "Ann is older than Bo", "Bo is younger than Ann"."""
-    exchanged = [item for item in changes if item.kind == "roles"]
-    opposites = [item for item in changes if item.kind == "opposite"]
-    if len(exchanged) != 1 or len(opposites) != 1:
-        return changes
-    rest = [item for item in changes if item not in (*exchanged, *opposites)]
-    return [*rest, replace(opposites[0], kind="converse", cost=COSTS.near)]
+def faithful_cost(source: str, text: str) -> float:
+    """The cost of a faithful text; infinite for others, of which most are known by one of their words."""
+    _, changes = _words_compared(source, text)
+    if any(item.cost > FAITHFUL and item.kind != "opposite" for item in changes):
+        return math.inf
+    whole = compare(source, text)
+    return whole.cost if whole.faithful else math.inf
+
+
+@lru_cache(maxsize=256)
+def _words_compared(source: str, text: str) -> tuple[Alignment, tuple[Change, ...]]:
+    """Two texts aligned, and what became of each word by itself."""
+    here, there = read(source), read(text)
+    here, there = sharing_names(here, there), sharing_names(there, here)
+    alignment = align(here, there)
+    return alignment, (*_matched(alignment), *_left_over(alignment))
 
 
 def _total(changes: list[Change]) -> float:
@@ -101,11 +107,12 @@ def _matched(alignment: Alignment) -> Iterator[Change]:
 
 def _one_is_denied(alignment: Alignment, here: tuple[int, ...], there: tuple[int, ...]) -> bool:
     """Whether exactly one of two opposites stands after a negation: "not happy", "unhappy"."""
-    return _is_denied(alignment.source, here[0]) != _is_denied(alignment.text, there[0])
+    denied = _is_denied(alignment.source, here[0], alignment.used_source)
+    return denied != _is_denied(alignment.text, there[0], alignment.used_text)
 
 
-def _is_denied(reading: Reading, at: int) -> bool:
-    return any(word.kind == "negation" for word in reading.words[max(0, at - 3) : at])
+def _is_denied(reading: Reading, at: int, used: set[int]) -> bool:
+    return any(reading.words[place].kind == "negation" and place not in used for place in range(max(0, at - 3), at))
 
 
 def _left_over(alignment: Alignment) -> Iterator[Change]:
@@ -163,21 +170,36 @@ def _price(reading: Reading, at: int, used: set[int], content: float, name_part:
     """What it costs that a word has no counterpart."""
     word = reading.words[at]
     if word.kind == "number":
-        return COSTS.one if word.lower == "one" else COSTS.number
+        return _price_alone(word, False, content)
     again = any(
-        other.lower == word.lower or bool(word.bases and word.bases == other.bases)
-        for place, other in enumerate(reading.words)
-        if place in used
+        reading.words[place].lower == word.lower or bool(word.bases and word.bases == reading.words[place].bases)
+        for place in used
     )
     if again:
         return COSTS.again
-    if word.kind == "name":
+    if word.kind == "name" and used:
         run = next((run for run in name_runs(reading, ("of", "the")) if at in run), [])
         if any(place in used for place in run) and len(run) > 1:
             return name_part
+    return _price_alone(word, stands_by_name(reading.words, at), content)
+
+
+def new_word_price(word: Word, by_name: bool) -> float:
+    """What a new word costs in a text that says nothing of the source; by_name: it is a title that stands by a name."""
+    return _price_alone(word, by_name, COSTS.new)
+
+
+def stands_by_name(words: Sequence[Word], at: int) -> bool:
+    """Whether a title stands by a name."""
+    return is_title(words[at]) and any(other.kind == "name" for other in words[max(0, at - 1) : at + 3])
+
+
+def _price_alone(word: Word, by_name: bool, content: float) -> float:
+    if word.kind == "number":
+        return COSTS.one if word.lower == "one" else COSTS.number
+    if word.kind == "name":
         return COSTS.light if is_title(word) else COSTS.name
-    near = reading.words[max(0, at - 1) : at + 3]
-    if word.kind == "light" or (is_title(word) and any(other.kind == "name" for other in near)):
+    if word.kind == "light" or by_name:
         return COSTS.light
     return COSTS.strict if word.kind == "strict" else content
 

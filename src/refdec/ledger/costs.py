@@ -28,7 +28,7 @@ class Costs:
     light: float = 0.5  # lost or new: a word that says little, such as "thing", "really", "make"
     strict: float = 2.0  # lost or new: a word that stands only for itself, such as "before"
     name: float = 4.0  # lost or new
-    name_part: float = 0.8  # John Smith, Smith
+    name_part: float = 1.1  # John Smith, Smith
     again: float = 0.8  # lost or new: a word that the same text has in another place too
     number: float = 6.0
     one: float = 0.9  # lost or new: "one" is often no number
@@ -47,6 +47,7 @@ class Costs:
     asked: float = 2.0  # another question word
     connective: float = 0.7  # because, although, or: lost or new
     condition: float = 3.0  # if, unless: lost or new
+    noun_preposition: float = 1.1  # another one after a noun: a contract for, a contract of
     preposition: float = 0.6  # lost, new or another one between the same words
     direction: float = 1.2  # from, to; with, without
     number_preposition: float = 1.2

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import Verb, is_plural, verbs
+from refdec.ledger.logic import quoted
 from refdec.ledger.reading import Reading, Word
 
 
@@ -23,11 +24,13 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
         if at is not None and other is not None:
             cost = tense_cost(here[at], there[other])
             either = there[other].tenses | here[at].tenses
+            if cost and _is_retold(source, text, here[at], there[other]):
+                cost = COSTS.perfect
             if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
             if cost:
                 flagged = flagged or cost >= COSTS.tense
-                yield change("tense", source, _group(at, here[at]), text, _group(other, there[other]), cost)
+                yield change("tense", source, verb_group(at, here[at]), text, verb_group(other, there[other]), cost)
     alone = {at: verb for at, verb in here.items() if at not in alignment.used_source}
     others = {at: verb for at, verb in there.items() if at not in alignment.used_text}
     copulas = [at for at in alone if source.words[at].kind == "auxiliary"]
@@ -51,25 +54,15 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 break
 
 
-def voices(alignment: Alignment) -> Iterator[Change]:
-    """A passive that became active, or the other way, with the same words before it: "was visited", "visited"."""
-    source, text = alignment.source, alignment.text
-    here, there = verbs(source), verbs(text)
-    for match in alignment.matches:
-        at, other = (
-            next((at for at in places if at in verbs_of), None)
-            for places, verbs_of in ((match.source, here), (match.text, there))
-        )
-        if at is None or other is None or here[at].passive == there[other].passive or not there[other].tenses - {""}:
-            continue
-        before = [place for place in alignment.to_text if place < here[at].first]
-        if before and alignment.to_text[max(before)] < there[other].first and not _in_clause(text, there[other].first):
-            yield change("roles", source, _group(at, here[at]), text, _group(other, there[other]), COSTS.voice)
+_SHIFTS = {"present": "past", "perfect": "pluperfect", "past": "pluperfect"}
 
 
-def _in_clause(reading: Reading, at: int) -> bool:
-    """Whether another word that may be a subject stands right before a verb: "the site that people visited"."""
-    return at > 0 and reading.words[at - 1].kind in ("person", "link")
+def _is_retold(source: Reading, text: Reading, verb: Verb, other: Verb) -> bool:
+    """Whether one text quotes what the other one reports: "I am ready," she said. She said she was ready."""
+    if quoted(source) == quoted(text):
+        return False
+    spoken, told = (verb, other) if quoted(source) else (other, verb)
+    return any(_SHIFTS.get(tense) in told.tenses for tense in spoken.tenses)
 
 
 def _is_empty_copula(reading: Reading, at: int) -> bool:
@@ -78,7 +71,7 @@ def _is_empty_copula(reading: Reading, at: int) -> bool:
     return word.lower in closed.BE and before in ("who", "which", "that", "what", "it")
 
 
-def _group(at: int, verb: Verb) -> Sequence[int]:
+def verb_group(at: int, verb: Verb) -> Sequence[int]:
     """A verb with its auxiliaries, where they stand before it."""
     return range(verb.first, at + 1) if at - verb.first < 4 else (at,)
 
@@ -87,8 +80,8 @@ def tense_cost(verb: Verb, other: Verb) -> float:
     either = verb.tenses | other.tenses
     if "" in either or "modal" in either or verb.tenses & other.tenses:  # modals are compared on their own
         return 0.0
-    if either == {"present", "perfect"} and verb.ongoing != other.ongoing:
-        return COSTS.tense  # "is filming", "has filmed"
+    if either == {"present", "perfect"} and (verb.ongoing != other.ongoing or not (verb.passive or other.passive)):
+        return COSTS.tense  # "is filming", "has filmed"; "works", "has worked"
     if any(_compatible(one, two) for one in verb.tenses for two in other.tenses):
         return COSTS.perfect
     return COSTS.tense
@@ -129,7 +122,7 @@ def _shares_noun(word: Word, other: Word) -> bool:
     return any(part == "n" and base in nouns for base, part in other.bases)
 
 
-def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
+def _is_verb(verb_places: Mapping[int, Verb], reading: Reading, at: int) -> bool:
     """Whether the word may well be a verb here."""
     verb = verb_places.get(at)
     if verb is None:
@@ -138,6 +131,8 @@ def _is_verb(verb_places: dict[int, Verb], reading: Reading, at: int) -> bool:
     after = reading.words[at + 1] if at + 1 < len(reading.words) else None
     if after is not None and after.kind in ("auxiliary", "modal") and verb.first == at:
         return False  # "horses are standing"
+    if before is not None and before.kind == "content" and (mate := verb_places.get(at - 1)) and "" not in mate.tenses:
+        return False  # "carried boxes"
     if before is None or before.lower in closed.PERSONS or verb.first != at:
         return before is None or verb.first != at or before.lower not in closed.POSSESSIVES
     return before.kind not in ("determiner", "number", "preposition") and not before.is_part("a")

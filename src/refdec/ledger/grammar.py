@@ -6,7 +6,7 @@ A small set of rules, no parser: it looks at endings, at irregular forms and at 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from refdec.ledger.lexicon import entry, lemmas
 from refdec.ledger.reading import Reading, Word
 
 _SKIPPED = frozenset({"negation", "strict"})
+_BEFORE_VERBS = closed.words("just now longer first last")
 _NOMINAL = frozenset({"determiner", "number", "preposition"})
 
 
@@ -76,16 +77,22 @@ _ONLY_PAST = closed.words(
 _PAST_IN_N = closed.words("ran began won spun shone overran")
 
 
-def verbs(reading: Reading, whole: bool = True) -> dict[int, Verb]:
-    """What is known of each word that may be a verb, be, have and do included where they stand alone.
-
-    In a whole text, a clause without another verb tells that a word is one.
-    """
+@lru_cache(maxsize=1024)
+def verbs(reading: Reading) -> Mapping[int, Verb]:
+    """What is known of each word that may be a verb; a clause without another verb tells that a word is one."""
     words = reading.words
+    found = verbs_by_neighbours(words)
+    for clause in clauses(words):
+        _settle(words, clause, found)
+    return found
+
+
+def verbs_by_neighbours(words: Sequence[Word]) -> dict[int, Verb]:
+    """What the words next to it tell of each word that may be a verb; be, have and do where they stand alone."""
     found: dict[int, Verb] = {}
     helping: set[int] = set()
     for at, word in enumerate(words):
-        if word.kind in ("content", "light") and word.is_part("v"):
+        if word.kind in ("content", "light") and "v" in word.parts:
             chain = _chain(words, at)
             helping.update(chain)
             found[at] = _verb(words, at, chain)
@@ -96,8 +103,6 @@ def verbs(reading: Reading, whole: bool = True) -> dict[int, Verb]:
                 continue
             tense = _chain_tense(words, chain)[0] if chain else closed.AUXILIARIES[word.lower]
             found[at] = Verb(frozenset({tense}), False, min([*chain, at]))
-    for clause in clauses(words) if whole else ():
-        _settle(words, clause, found)
     return found
 
 
@@ -138,6 +143,8 @@ def _has_subject(words: Sequence[Word], clause: range, at: int) -> bool:
         return False
     if before.lower in ("that", "which", "who"):
         return True
+    if before.kind == "name" and words[at].lower.endswith("ed"):
+        return True  # "In 1923 Ann Roth moved to"
     if before.kind in _NOMINAL or _is_adjective(before) or before.lower in closed.POSSESSIVES:
         return False
     if verb_forms(words[at].lower) == {"base"} and not any(map(is_plural, words[clause.start : at])):
@@ -162,13 +169,16 @@ def _chain(words: Sequence[Word], at: int) -> list[int]:
             chain.insert(0, place)
             if word.lower == "to" or word.kind == "modal":
                 break
-        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in ("just", "now", "longer"):
+        elif word.kind in _SKIPPED or word.lower.endswith("ly") or word.lower in _BEFORE_VERBS:
             skipped += 1
         elif not chain and words[at].kind != "auxiliary" and forms & {"base", "participle", "ing"}:
             return _inverted(words, at, forms)
         else:
             break
         place -= 1
+    owns = bool(chain) and words[at].kind != "auxiliary" and "participle" not in forms
+    if owns and words[chain[-1]].kind == "auxiliary" and words[chain[-1]].lower in closed.HAVE:
+        return []  # "has no plans"
     return chain
 
 
@@ -179,7 +189,7 @@ def _inverted(words: Sequence[Word], at: int, forms: frozenset[str]) -> list[int
         if word.kind in ("mark", "link") or word.lower == "to":
             return []
         if word.kind in ("auxiliary", "modal"):
-            opening = place == 0 or words[place - 1].lower in closed.QUESTION_WORDS or words[place].opens
+            opening = place == 0 or words[place].opens or _is_asked(words, place)
             fits = (
                 word.kind == "modal" or word.lower in closed.DO
                 if "base" in forms
@@ -187,6 +197,16 @@ def _inverted(words: Sequence[Word], at: int, forms: frozenset[str]) -> list[int
             )
             return [place] if opening and fits else []
     return []
+
+
+def _is_asked(words: Sequence[Word], auxiliary: int) -> bool:
+    """Whether a question word stands before an auxiliary, with its noun at most: "how many countries did"."""
+    for place in range(auxiliary - 1, max(-1, auxiliary - 5), -1):
+        if words[place].lower in closed.QUESTION_WORDS:
+            return True
+        if words[place].kind not in ("content", "strict", "light") or place + 3 < auxiliary:
+            return False
+    return False
 
 
 def _chain_tense(words: Sequence[Word], chain: Sequence[int]) -> tuple[str, bool]:
@@ -215,8 +235,7 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     before = words[at - 1] if at else None
     after = words[at + 1] if at + 1 < len(words) else None
     if word.lower.endswith("ing") or forms == {"participle"}:
-        by = after is not None and after.lower == "by"
-        return Verb(frozenset({""}), by, at)
+        return Verb(frozenset({""}), _has_agent(words, at), at)
     nominal = (
         before is None
         or before.kind in _NOMINAL
@@ -226,20 +245,26 @@ def _verb(words: Sequence[Word], at: int, chain: Sequence[int]) -> Verb:
     if "past" in forms and "participle" in forms:
         loose = (after is None or after.kind in ("preposition", "mark")) or nominal
         unchanged = {"present"} if "base" in forms else set()
-        return Verb(
-            frozenset({"past", *unchanged, *([""] if loose else [])}), after is not None and after.lower == "by", at
-        )
+        return Verb(frozenset({"past", *unchanged, *([""] if loose else [])}), _has_agent(words, at), at)
     if "past" in forms:
         return Verb(frozenset({"past"}), False, at)
     if "s" in forms:
-        verbal = (before is not None and (before.kind in ("person", "name") or before.lower in ("who", "which"))) or (
+        owner = before is not None and before.lower in closed.POSSESSIVES and before.lower != "her"
+        doer = before is not None and (before.kind in ("person", "name") or before.lower in ("who", "which"))
+        verbal = (doer and not owner) or (
             after is not None and (after.kind in ("determiner", "person", "name", "number") or after.lower == "that")
         )
         noun = word.is_part("n") and not verbal and not _is_mostly_verb(word)
         return Verb(frozenset({"present", *([""] if noun else [])}), False, at)
-    if before is not None and (before.kind == "person" or is_plural(before)) and not nominal:
+    if before is not None and (before.kind == "person" or before.lower == "who" or is_plural(before)) and not nominal:
         return Verb(frozenset({"present"}), False, at)
     return Verb(frozenset({"present", ""}), False, at)
+
+
+def _has_agent(words: Sequence[Word], at: int) -> bool:
+    """Whether "by" and somebody come next, but no amount: "fell by 12 percent"."""
+    by = [word.lower for word in words[at + 1 : at + 2]] == ["by"]
+    return by and not any(word.kind == "number" for word in words[at + 2 : at + 4])
 
 
 def _is_adjective(word: Word) -> bool:

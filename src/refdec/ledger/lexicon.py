@@ -1,4 +1,4 @@
-"""Words, their groups of synonyms, their families and their base forms, from WordNet 3.0 and from `synonyms.txt`.
+"""Words, their groups of synonyms, families and base forms, from WordNet 3.0, `synonyms.txt`, `interchangeable.txt`.
 
 `lexicon.txt` is sorted and searched in place, so nothing is loaded but its bytes. A line is one of
 
@@ -50,27 +50,36 @@ def _table() -> bytes:
     return files("refdec.ledger").joinpath("lexicon.txt").read_bytes()
 
 
-def _line(key: str) -> list[str] | None:
-    """The fields after the key, found by bisection."""
-    table, wanted = _table(), key.encode("ascii", "replace")
+def _place(wanted: bytes) -> int:
+    """The beginning of the first line whose key is not smaller, found by bisection."""
+    table = _table()
     low, high = 1, len(table)  # both are beginnings of lines
     while low < high:
-        start = table.rfind(b"\n", 0, (low + high) // 2) + 1
-        if start < low:
-            start = low
+        start = max(low, table.rfind(b"\n", 0, (low + high) // 2) + 1)
         end = table.find(b"\n", start)
-        line = table[start:end]
-        word = line.partition(b"\t")[0]
-        if word == wanted:
-            return line.decode("ascii").split("\t")[1:]
-        if word < wanted:
+        if table[start:end].partition(b"\t")[0] < wanted:
             low = end + 1
         else:
             high = start
-    return None
+    return low
 
 
-@lru_cache(maxsize=4096)
+def _line(key: str) -> list[str] | None:
+    """The fields after the key."""
+    table, wanted = _table(), key.encode("ascii", "replace")
+    start = _place(wanted)
+    found, *fields = table[start : table.find(b"\n", start)].split(b"\t")
+    return [field.decode("ascii") for field in fields] if found == wanted else None
+
+
+@lru_cache(maxsize=1 << 15)
+def begins_phrase(joined: str) -> bool:
+    """Whether these words, which are joined by "_", are a phrase of the lexicon, or the beginning of one."""
+    beginning = joined.encode("ascii", "replace") + b"_"
+    return entry(joined) is not None or _table().startswith(beginning, _place(beginning))
+
+
+@lru_cache(maxsize=1 << 14)
 def entry(word: str) -> Entry | None:
     """What is known of a lower-case word or phrase."""
     fields = _line(word)
@@ -87,7 +96,7 @@ def entry(word: str) -> Entry | None:
     return Entry(common, rare, relatives, lemmas, int(longest or 0))
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def group(name: str) -> Group:
     fields = _line("#" + name)
     if fields is None:
@@ -117,7 +126,7 @@ _ENDINGS = {
 _DOUBLED = ("ed", "ing", "er", "est")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def lemmas(word: str) -> tuple[Lemma, ...]:
     """The base forms that a lower-case word may have; none if the word is unknown."""
     here = entry(word)
@@ -142,17 +151,32 @@ def lemmas(word: str) -> tuple[Lemma, ...]:
     return tuple(forms)
 
 
+_ADVERBS = (("ly", ""), ("ily", "y"), ("ly", "le"), ("ally", ""), ("y", "e"))
+
+
+@lru_cache(maxsize=4096)
+def adjectives(adverb: str) -> tuple[str, ...]:
+    """The adjectives that an adverb is made of by its ending: "safely" of "safe", "easily" of "easy"."""
+    if not adverb.endswith("ly"):
+        return ()
+    made = [adverb[: -len(ending)] + rest for ending, rest in _ADVERBS if adverb.endswith(ending)]
+    return tuple(word for word in made if (known := entry(word)) is not None and "a" in known.common)
+
+
 OWNER = "one's"
 """In a phrase of synonyms.txt: my, your, his and so on."""
 
 
 @cache
 def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, ...]]]]:
-    """`synonyms.txt`: the groups of each word or phrase, and the phrases by their first word, the longest first."""
+    """The groups of each word or phrase in both lists, and the phrases by their first word, the longest first."""
     groups: dict[str, set[int]] = defaultdict(set)
     phrases: dict[str, set[tuple[str, ...]]] = defaultdict(set)
-    text = files("refdec.ledger").joinpath("synonyms.txt").read_text(encoding="utf-8")
-    for number, line in enumerate(text.splitlines()):
+    room = files("refdec.ledger")
+    lines = room.joinpath("synonyms.txt").read_text(encoding="utf-8").splitlines()
+    listed = room.joinpath("interchangeable.txt").read_text(encoding="utf-8").replace(">", "=").splitlines()
+    lines += [line.partition(":")[2] for line in listed]
+    for number, line in enumerate(lines):
         for item in line.partition("#")[0].split("="):
             words = tuple(item.split())
             if len(words) > 1:
@@ -161,14 +185,14 @@ def own_groups() -> tuple[dict[str, frozenset[int]], dict[str, list[tuple[str, .
                 groups[name].add(number)
     return (
         {word: frozenset(numbers) for word, numbers in groups.items()},
-        {first: sorted(items, key=len, reverse=True) for first, items in phrases.items()},
+        {first: sorted(items, key=lambda item: (-len(item), item)) for first, items in phrases.items()},
     )
 
 
 class Meaning:
     """All groups that a word or phrase may stand for."""
 
-    __slots__ = ("above", "against", "common", "family", "names", "own", "rare", "stems")
+    __slots__ = ("above", "against", "common", "family", "names", "own", "rare", "roots", "stems")
 
     def __init__(self, bases: tuple[Lemma, ...]) -> None:
         common: set[str] = set()
@@ -187,6 +211,7 @@ class Meaning:
                 family |= known.family
             own |= groups.get(word, frozenset())
         self.names = frozenset(word for word, _ in bases)
+        self.roots = frozenset(root for word in self.names for root in adjectives(word))
         self.stems = frozenset(short for word in self.names if len(short := stem(word)) >= SURE_STEM)
         self.common, self.rare = frozenset(common), frozenset(rare - common)
         self.family, self.own = frozenset(family), frozenset(own)
@@ -195,6 +220,6 @@ class Meaning:
         self.against = frozenset(other for name in both for other in group(name).against)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def meaning(bases: tuple[Lemma, ...]) -> Meaning:
     return Meaning(bases)

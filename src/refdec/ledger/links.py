@@ -39,6 +39,9 @@ def _run(words: Sequence[Word], at: int) -> list[int]:
     run = [at]
     while run[-1] + 1 < len(words):
         word = words[run[-1] + 1]
+        if word.kind == "name" and word.is_part("a"):
+            run.append(run[-1] + 1)  # "young Danish side"
+            continue
         if word.kind != "content" or not (word.is_part("n") or word.is_part("a")) or word.lower.endswith("ly"):
             break
         run.append(run[-1] + 1)

@@ -68,12 +68,15 @@ def persons(alignment: Alignment) -> Iterator[Change]:
     lost = {person: places for person, places in here.items() if person not in there}
     new = {person: places for person, places in there.items() if person not in here}
     question = source.question and text.question
+    retold = quoted(source) != quoted(text)
     for person, places in new.items():
         partner = next((other for other in lost if _confused(person, other)), None)
         if partner:
             cost = COSTS.person / 3 if question and {person, partner} <= closed.SPEAKERS else COSTS.person
+            if retold and len({person, partner} & closed.SPEAKERS) == 1:
+                cost = COSTS.pronoun  # "I am ready," she said. She said she was ready.
             yield change("person", source, lost.pop(partner)[:1], text, places[:1], cost)
-        elif person in closed.SPEAKERS:
+        elif person in closed.SPEAKERS and not retold:
             anyone = question or (person == "you" and not here)  # "Tickets can be bought", "You can buy tickets"
             yield change("person", source, (), text, places[:1], COSTS.pronoun if anyone else COSTS.person)
         else:
@@ -81,6 +84,13 @@ def persons(alignment: Alignment) -> Iterator[Change]:
     for person, places in lost.items():
         speaker = person in closed.SPEAKERS and not question
         yield change("person", source, places[:1], text, (), COSTS.person / 2 if speaker else COSTS.pronoun / 2)
+
+
+def quoted(reading: Reading) -> bool:
+    """Whether a text gives somebody's own words."""
+    return any(word.text in '"“”' for word in reading.words) and any(
+        word.lower in closed.REPORTED for word in reading.words
+    )
 
 
 def _confused(person: str, other: str) -> bool:
@@ -142,6 +152,8 @@ def _is_implied(reading: Reading, modal: int, other: Reading, mates: dict[int, i
     for at in range(modal + 1, min(modal + 4, len(words))):
         place = mates.get(at)
         if place is not None and place > 0:
+            if other.words[place].lower.endswith("ing") and not reading.words[at].lower.endswith("ing"):
+                return True  # "creating a firm", "which will create a firm"
             return other.words[place - 1].lower == "to" and not (place > 1 and other.words[place - 2].kind == "modal")
     return False
 
@@ -266,10 +278,20 @@ def _links(alignment: Alignment, name: Callable[[Word], str], cost: float) -> It
     there = {label: at for at, word in enumerate(text.words) if (label := name(word)) and at not in alignment.used_text}
     for label, at in here.items():
         if label not in there:
-            yield change("condition", source, (at,), text, (), COSTS.near if _is_general(text, label) else cost)
+            loose = _is_general(text, label) or _is_gerund(source, at, text, alignment.to_text)
+            yield change("condition", source, (at,), text, (), COSTS.modal_near if loose else cost)
     for label, at in there.items():
         if label not in here:
-            yield change("condition", source, (), text, (at,), COSTS.near if _is_general(source, label) else cost)
+            loose = _is_general(source, label) or _is_gerund(text, at, source, alignment.to_source)
+            yield change("condition", source, (), text, (at,), COSTS.modal_near if loose else cost)
+
+
+def _is_gerund(reading: Reading, condition: int, other: Reading, mates: dict[int, int]) -> bool:
+    """Whether the other text says a condition by a gerund: "if you drink coffee", "drinking coffee"."""
+    for at in range(condition + 1, min(condition + 4, len(reading.words))):
+        if reading.words[at].is_part("v") and at in mates:
+            return other.words[mates[at]].lower.endswith("ing") and not reading.words[at].lower.endswith("ing")
+    return False
 
 
 def _is_general(reading: Reading, label: str) -> bool:

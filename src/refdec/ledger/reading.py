@@ -6,19 +6,22 @@ second text.
 
 from __future__ import annotations
 
+import itertools
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from refdec.ledger import function_words as closed
-from refdec.ledger.lexicon import OWNER, Lemma, Meaning, entry, lemmas, meaning, own_groups
+from refdec.ledger.lexicon import OWNER, Lemma, Meaning, begins_phrase, entry, lemmas, meaning, own_groups
 from refdec.text.stems import stem
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One word of a text, or a run of words that means one thing.
+    """One word of a text, or a run of words that means one thing. Words are equal wherever they stand.
 
     Attributes:
         text: as written
@@ -30,23 +33,44 @@ class Word:
         bases: base forms it may have
         value: of a number, with "%" or a currency, and "." after an ordinal
         opens: whether it is the first word of a sentence
+        parts: parts of speech of its base forms
+        names: what a phrase may call it: the word, its base forms, and OWNER for "my", "your" and so on
     """
 
     text: str
     lower: str
     kind: str
-    start: int
-    end: int
+    start: int = field(compare=False)
+    end: int = field(compare=False)
     bases: tuple[Lemma, ...] = ()
     value: str = ""
     opens: bool = False
+    parts: frozenset[str] = field(init=False, repr=False, compare=False)
+    names: frozenset[str] = field(init=False, repr=False, compare=False)
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        parts, names = _known_by(self.lower, self.bases)
+        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "_hash", hash((self.text, self.kind, self.bases)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def meaning(self) -> Meaning:
         return meaning(self.bases)
 
     def is_part(self, part: str) -> bool:
-        return any(own == part for _, own in self.bases)
+        return part in self.parts
+
+
+@lru_cache(maxsize=1 << 14)
+def _known_by(lower: str, bases: tuple[Lemma, ...]) -> tuple[frozenset[str], frozenset[str]]:
+    """The parts of speech and the names of a word."""
+    owner = [OWNER] if lower in closed.POSSESSIVES else []
+    return frozenset(part for _, part in bases), frozenset([lower, *(base for base, _ in bases), *owner])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +85,9 @@ class Phrase:
         return meaning(self.bases)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reading:
-    """A text in words."""
+    """A text in words. What is found out about one is remembered by what it is, not by what it says."""
 
     text: str
     words: tuple[Word, ...]
@@ -86,26 +110,157 @@ _SENTENCE_END = frozenset(".!?")
 @lru_cache(maxsize=2048)
 def read(text: str) -> Reading:
     """The words of a text, with what is known of each."""
-    pieces = _pieces(text)
-    shouted = _is_shouted(text)
+    chunks = text.split(" ")
+    starts = itertools.accumulate((len(chunk) + 1 for chunk in chunks), initial=0)
+    words = _in_context(_words(chunks, list(starts)))
+    return Reading(text, tuple(words), tuple(_phrases(words)), text.rstrip("\"'”’) ").endswith("?"))
+
+
+def read_part(chunks: Sequence[str]) -> Reading:
+    """The words of a part of a text, cut at its spaces: each word has the number of its chunk for a place.
+
+    Only phrases whose words stand side by side are found.
+    """
+    words: list[Word] = []
+    opens, capitals, plain = True, 0, True
+    for number, chunk in enumerate(chunks):
+        part = _part(chunk, number, opens)
+        if part is None or capitals + part.capital > MOST_CAPITALS:
+            words, plain = _words(chunks, range(len(chunks)), 0), False
+            break
+        words += part.words
+        opens, capitals, plain = part.opens, capitals + part.capital, plain and part.plain
+    if not plain:
+        words = _in_context(words)
+    may_have_phrases = not plain or any(map(_may_begin, ("", *chunks), chunks))
+    return Reading("", tuple(words), tuple(_phrases(words, apart=False)) if may_have_phrases else (), False)
+
+
+class _Part(NamedTuple):
+    """A chunk by itself."""
+
+    words: tuple[Word, ...]
+    opens: bool  # whether the next word opens a sentence
+    capital: bool
+    plain: bool  # whether its neighbours cannot change it
+
+
+MOST_CAPITALS = 2
+"""So many chunks with a capital do not make a headline."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _part(chunk: str, number: int, opens: bool) -> _Part | None:
+    """A chunk of a part of a text; None where its neighbours tell where its words are."""
+    pieces = _alone(chunk)
+    if pieces is None or chunk.split() != [chunk]:
+        return None
+    words, opens = _words_of(pieces, number, 0, opens, False)
+    return _Part(words, opens, chunk[:1].isupper(), not (_counts(words) or _may_name(words) or _is_told(words)))
+
+
+@lru_cache(maxsize=1 << 15)
+def _may_begin(chunk: str, after: str) -> bool:
+    """Whether a phrase may go on from one chunk to the next, or begin inside the next; chunks that are plain."""
+    for opens in (True, False):
+        parts = [part for part in (_part(chunk, 0, opens), _part(after, 0, opens)) if part is not None]
+        words = [word for part in parts for word in part.words]
+        for word, second in pairwise(words):
+            for first, own, longest, _ in _openings(word.lower, word.bases):
+                if not own.keys().isdisjoint(second.names) or (longest and begins_phrase(f"{first}_{second.lower}")):
+                    return True
+    return False
+
+
+def _counts(words: Sequence[Word]) -> bool:
+    """Whether a number may have parts among these words."""
+    return any(word.kind == "number" or word.lower in ("half", "quarter") for word in words)
+
+
+def _may_name(words: Sequence[Word]) -> bool:
+    return any(word.opens and word.kind == "content" and word.text[:1].isupper() for word in words)
+
+
+def _is_told(words: Sequence[Word]) -> bool:
+    """Whether a neighbour tells the kind of one of these words."""
+    return any(word.lower in _TOLD_BY_PLACE for word in words)
+
+
+def _words(chunks: Sequence[str], starts: Sequence[int], width: int = 1) -> list[Word]:
+    """The words of chunks that begin at these places, each by itself; a character is so wide."""
+    text = " ".join(chunks)
+    shouted = not text.islower() and _is_shouted(text)
+    alone: Sequence[tuple[Piece, ...] | None] = [_alone(chunk) for chunk in chunks]
+    if None in alone:  # what comes after 's tells what it is
+        alone = _pieces_by_chunk(text, len(chunks))
     words: list[Word] = []
     opens = True
-    for raw, lower, start, end, kind in pieces:
-        word = _word(raw, lower, start, end, kind, opens, shouted)
+    for pieces, start in zip(alone, starts, strict=False):
+        if pieces:
+            more, opens = _words_of(pieces, start, width, opens, shouted)
+            words += more
+    return words
+
+
+Piece = tuple[str, str, int, int, str]
+"""A word as written and in lower case, its place, and what kind of piece it is."""
+
+
+@lru_cache(maxsize=1 << 14)
+def _alone(chunk: str) -> tuple[Piece, ...] | None:
+    """The pieces of a text without spaces; None where its neighbours may have a say in what they are."""
+    if "%" in chunk and not chunk[0].isdigit():
+        return None
+    pieces = tuple(_pieces(chunk))
+    if any(raw.lower() == "cent" or _is_open(raw.lower().replace("’", "'")) for raw, *_ in pieces):
+        return None
+    return pieces
+
+
+def _is_open(lower: str) -> bool:
+    """Whether what comes after a contraction tells what it stands for."""
+    return lower.endswith(("'s", "'d")) and lower not in closed.CONTRACTED
+
+
+def _pieces_by_chunk(text: str, count: int) -> list[tuple[Piece, ...]]:
+    """The pieces of a text by the chunk in which they begin, their places counted from its beginning."""
+    number, start = 0, 0
+    chunks: list[list[Piece]] = [[] for _ in range(count)]
+    for raw, lower, first, last, kind in _pieces(text):
+        while number + 1 < count and (space := text.index(" ", start)) < first:
+            number, start = number + 1, space + 1
+        chunks[number].append((raw, lower, first - start, last - start, kind))
+    return [tuple(chunk) for chunk in chunks]
+
+
+@lru_cache(maxsize=1 << 15)
+def _words_of(
+    pieces: tuple[Piece, ...], start: int, width: int, opens: bool, shouted: bool
+) -> tuple[tuple[Word, ...], bool]:
+    """The words of a chunk, and whether the next word opens a sentence."""
+    words = []
+    for raw, lower, first, last, kind in pieces:
+        word = _word(raw, lower, start + width * first, start + width * last, kind, opens, shouted)
         if word.kind != "mark":
             opens = False
         elif raw in _SENTENCE_END or raw in '"“:':
             opens = True
         words.append(word)
-    words = _with_units(_with_numbers(words))
-    words = _with_names(words)
-    words = [_in_place(words, at) for at in range(len(words))]
-    return Reading(text, tuple(words), tuple(_phrases(words)), text.rstrip("\"'”’) ").endswith("?"))
+    return tuple(words), opens
 
 
-def _pieces(text: str) -> list[tuple[str, str, int, int, str]]:
+def _in_context(words: list[Word]) -> list[Word]:
+    """The words as their neighbours tell them: numbers and units together, and kinds that depend on the place."""
+    if _counts(words):
+        words = _with_units(_with_numbers(words))
+    if _may_name(words):
+        words = _with_names(words)
+    return [_in_place(words, at) for at in range(len(words))] if _is_told(words) else words
+
+
+def _pieces(text: str) -> list[Piece]:
     """Each word as written and in lower case, with its place and what kind of piece it is."""
-    pieces: list[tuple[str, str, int, int, str]] = []
+    pieces: list[Piece] = []
     glued = False
     for match in _PIECE.finditer(text):
         raw, start, end, kind = match.group(), match.start(), match.end(), str(match.lastgroup)
@@ -152,7 +307,7 @@ _DOTTED = closed.words(
 )
 
 
-def _is_dot_of_abbreviation(pieces: list[tuple[str, str, int, int, str]], number: int) -> bool:
+def _is_dot_of_abbreviation(pieces: list[Piece], number: int) -> bool:
     raw, _, start, _, _ = pieces[number]
     return raw == "." and number > 0 and pieces[number - 1][3] == start and pieces[number - 1][1] in _DOTTED
 
@@ -212,7 +367,7 @@ def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, sh
         return Word(raw, lower, "mark", start, end)
     if kind in ("number", "fraction"):
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)
-    capital = raw[:1].isupper() and not shouted
+    capital = raw[:1].isupper() and (not shouted or raw == "US")
     inside = capital and not opens
     if lower in closed.NUMBER_WORDS or lower in closed.SCALES or (lower in closed.ORDINALS and not inside):
         return Word(raw, lower, "number", start, end, (), _value(lower), opens)
@@ -501,6 +656,8 @@ _ELSEWHERE = {
 _AGES = ("age", "aged", "old", "older")
 """Words that add nothing to the number of years beside them."""
 
+_TOLD_BY_PLACE = frozenset({*_ELSEWHERE, *_PARTS, *_AGES, *closed.HAVE, "yet", "nor"})
+
 
 def _with_names(words: list[Word]) -> list[Word]:
     """A word that opens a sentence is a name, too, if it is one elsewhere or stands before a name and is unknown."""
@@ -524,35 +681,68 @@ def _is_plain(lower: str) -> bool:
     return known is None or any(known.common.values()) or bool(known.bases)
 
 
-def _phrases(words: list[Word]) -> list[Phrase]:
-    """Phrases of the lexicon and of synonyms.txt."""
-    groups, own = own_groups()
+class _Opening(NamedTuple):
+    """What a word, or one of its base forms, may begin."""
+
+    first: str
+    own: dict[str, tuple[tuple[str, ...], ...]]  # phrases of synonyms.txt by their second word, the longest first
+    longest: int  # words of the longest phrase of the lexicon
+    takes_particles: bool
+
+
+@lru_cache(maxsize=1 << 14)
+def _openings(lower: str, bases: tuple[Lemma, ...]) -> tuple[_Opening, ...]:
+    """The phrases that may begin with a word."""
+    _, own = own_groups()
+    openings = []
+    for first in dict.fromkeys((lower, *(base for base, _ in bases))):
+        known = entry(first)
+        longest = known.longest if known else 0
+        seconds: dict[str, list[tuple[str, ...]]] = {}
+        for phrase in own.get(first, ()):
+            seconds.setdefault(phrase[1], []).append(phrase)
+        if longest or seconds:
+            by_second = {second: tuple(phrases) for second, phrases in seconds.items()}
+            takes_particles = bool(longest) and known is not None and "v" in known.common
+            openings.append(_Opening(first, by_second, longest, takes_particles))
+    return tuple(openings)
+
+
+@lru_cache(maxsize=1 << 14)
+def _known_phrase(joined: str) -> tuple[Lemma, ...]:
+    """The base forms of a phrase whose words are joined; none where it is no phrase."""
+    groups, _ = own_groups()
+    known = entry(joined)
+    if known is None and joined not in groups:
+        return ()
+    return tuple((joined, part) for part in (known.common if known else ("?",)))
+
+
+def _phrases(words: list[Word], apart: bool = True) -> list[Phrase]:
+    """Phrases of the lexicon and of synonyms.txt, also those whose words stand apart."""
     phrases: dict[tuple[tuple[int, ...], str], Phrase] = {}
 
     def add(places: tuple[int, ...], joined: str) -> None:
-        known = entry(joined)
-        if known or joined in groups:
-            parts = known.common if known else ("?",)
-            phrases[places, joined] = Phrase(places, tuple((joined, part) for part in parts))
+        bases = _known_phrase(joined)
+        if bases:
+            phrases[places, joined] = Phrase(places, bases)
 
-    for at, word in enumerate(words):
+    for at, word in enumerate(words[:-1]):
         if word.kind in ("mark", "number"):
             continue
-        for first in {word.lower, *(base for base, _ in word.bases)}:
-            for phrase in own.get(first, ()):
-                run = words[at : at + len(phrase)]
-                if len(run) == len(phrase) and all(map(_is, run[1:], phrase[1:])):
+        for first, own, longest, takes_particles in _openings(word.lower, word.bases):
+            for phrase in () if own.keys().isdisjoint(words[at + 1].names) else _beginning(own, words[at + 1]):
+                run = words[at + 1 : at + len(phrase)]
+                if len(run) == len(phrase) - 1 and all(map(_is, run, phrase[1:])):
                     add(tuple(range(at, at + len(phrase))), "_".join(phrase))
-            known = entry(first)
-            if known is None or not known.longest:
-                continue
             joined = first
-            for place in range(at + 1, min(at + known.longest, len(words))):
+            begins = longest and begins_phrase(f"{first}_{words[at + 1].lower}")
+            for place in range(at + 1, min(at + longest, len(words))) if begins else ():
                 if words[place].kind in ("mark", "number"):
                     break
                 joined = f"{joined}_{words[place].lower}"
                 add(tuple(range(at, place + 1)), joined)
-            if "v" in known.common and word.kind != "auxiliary":
+            if apart and takes_particles and word.kind != "auxiliary":
                 for place in range(at + 2, min(at + 5, len(words))):  # "put the meeting off"
                     if words[place].kind == "mark":
                         break
@@ -562,7 +752,11 @@ def _phrases(words: list[Word]) -> list[Phrase]:
     return list(phrases.values())
 
 
+def _beginning(own: dict[str, tuple[tuple[str, ...], ...]], second: Word) -> list[tuple[str, ...]]:
+    """The phrases with this second word, the longest first."""
+    found = [phrase for name in sorted(second.names) for phrase in own.get(name, ())]
+    return sorted(found, key=len, reverse=True)
+
+
 def _is(word: Word, wanted: str) -> bool:
-    if wanted == OWNER:
-        return word.lower in closed.POSSESSIVES
-    return word.lower == wanted or any(base == wanted for base, _ in word.bases)
+    return wanted in word.names

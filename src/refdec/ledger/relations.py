@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -40,7 +41,9 @@ _BRITISH = (
 
 @lru_cache(maxsize=4096)
 def spelling(lower: str) -> str:
-    """One spelling for British and American forms; not a word to show."""
+    """One spelling for British and American forms, without accents; not a word to show."""
+    if not lower.isascii():
+        lower = "".join(mark for mark in unicodedata.normalize("NFD", lower) if not unicodedata.combining(mark))
     for pattern, american in _BRITISH:
         lower = pattern.sub(american, lower)
     return lower
@@ -89,11 +92,23 @@ def _related(bases: tuple[Lemma, ...], others: tuple[Lemma, ...], kind: str, oth
         return Step("near", COSTS.rare)
     if first.common & second.above or first.above & second.common:
         return Step("near", COSTS.near)
+    return _of_adverbs(first, second)
+
+
+def _of_adverbs(first: Meaning, second: Meaning) -> Step | None:
+    """What the adjectives of two adverbs say: "covertly", "secretly"."""
+    for root in sorted(first.roots):
+        for other in sorted(second.roots):
+            related = _related(((root, "a"),), ((other, "a"),), "content", "content")
+            if related is not None:
+                return related
     return None
 
 
 def _same_family(first: Meaning, second: Meaning) -> bool:
     if first.names & second.family or second.names & first.family:
+        return True
+    if first.names & second.roots or second.names & first.roots:
         return True
     if first.names & _american_family(second.names) or second.names & _american_family(first.names):
         return True
@@ -159,6 +174,8 @@ _SAID = {
         "50 percent": "half",
         "1/3": "third",
         "1": "single sole",
+        "1.": "debut maiden initial",
+        "2.": "runner-up",
         "2": "double twofold couple pair both",
         "2 time": "double twofold",
         "3": "triple threefold trio",

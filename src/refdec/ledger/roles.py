@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 
 from refdec.ledger import function_words as closed
@@ -34,6 +34,20 @@ def numbers(alignment: Alignment) -> Iterator[Change]:
             yield change("number", source, (at, thing or 0), text, (other,), COSTS.number_moved)
 
 
+def turned_spans(alignment: Alignment) -> Iterator[Change]:
+    """ "From 10 to 20" that became "from 20 to 10"."""
+    source, text = alignment.source, alignment.text
+    ends: dict[str, tuple[int, int]] = {}
+    for at, other in alignment.to_text.items():
+        if source.words[at].kind == text.words[other].kind == "number" and at and other:
+            before, other_before = source.words[at - 1].lower, text.words[other - 1].lower
+            if {before, other_before} == {"from", "to"}:
+                ends[before] = at, other
+    if len(ends) == 2:
+        places = zip(*ends.values(), strict=True)
+        yield change("number", source, next(places), text, next(places), COSTS.number_moved)
+
+
 def _thing(reading: Reading, at: int) -> int | None:
     """What a number counts: the next word that counts, else the one before."""
     words = reading.words
@@ -56,9 +70,7 @@ def roles(alignment: Alignment) -> Iterator[Change]:
             doer, sufferer = _sides(source, at, here)
             other_doer, other_sufferer = _sides(text, other, there)
             mapped_doer = {alignment.to_text[place] for place in doer if place in alignment.to_text}
-            mapped_sufferer = {alignment.to_text[place] for place in sufferer if place in alignment.to_text}
-            crossed = mapped_doer & other_sufferer and mapped_sufferer & other_doer
-            if crossed and not mapped_doer & other_doer and not mapped_sufferer & other_sufferer:
+            if sufferer and mapped_doer & other_sufferer and not mapped_doer & other_doer:
                 places = tuple(sorted(doer | sufferer)), tuple(sorted(other_doer | other_sufferer))
                 yield change("roles", source, places[0], text, places[1], COSTS.roles)
                 return
@@ -71,7 +83,7 @@ def _is_sure(verb: Verb) -> bool:
     return verb.passive or "" not in verb.tenses
 
 
-def _sides(reading: Reading, at: int, found: dict[int, Verb]) -> tuple[set[int], set[int]]:
+def _sides(reading: Reading, at: int, found: Mapping[int, Verb]) -> tuple[set[int], set[int]]:
     """The names and nouns before and after a verb, as doer and sufferer."""
     words = reading.words
     left: set[int] = set()
@@ -121,6 +133,8 @@ def _is_bare(words: Sequence[Word], at: int) -> bool:
 
 
 def _is_thing(word: Word) -> bool:
+    if is_owner(word):
+        return False  # "the court's decision"
     if word.lower in closed.DAYS or word.lower in closed.MONTHS or any(base in closed.TIMES for base, _ in word.bases):
         return False
     return word.kind == "name" or (word.kind == "content" and word.is_part("n"))
@@ -174,6 +188,8 @@ def _alike(context: tuple[str, str], other: tuple[str, str]) -> int:
 
 def _is_loose_link(between: Sequence[Word]) -> bool:
     """Whether only "and", "or", a comma or a form of be stands between: these may be turned round."""
+    if any(word.lower in ("and", "or") for word in between):
+        between = [word for word in between if word.kind != "preposition"]  # "in a city or in the country"
     return all(
         word.lower in ("and", "or", ",", "the", "a", "an", "both", "as", "well") or word.lower in closed.BE
         for word in between
@@ -365,7 +381,7 @@ def _own_clause(words: Sequence[Word], last: int) -> list[int]:
     return inside
 
 
-def _antecedent(words: Sequence[Word], at: int, found: dict[int, Verb]) -> set[int]:
+def _antecedent(words: Sequence[Word], at: int, found: Mapping[int, Verb]) -> set[int]:
     """The name before "who" or "which", if this verb follows at once and is active."""
     first = found[at].first
     if first < 2 or words[first - 1].lower not in ("who", "which", "that") or found[at].passive:

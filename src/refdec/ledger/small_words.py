@@ -33,6 +33,26 @@ _LIKE = [
 ]
 
 
+_SAME_PLACE = [
+    frozenset(group.split())
+    for group in (
+        "in at on within inside",
+        "by through via",
+        "to into toward towards onto",
+        "about on over regarding",
+        "above over",
+        "under below beneath underneath",
+        "among between amongst",
+        "near at by",
+        "of in",
+        "of from",
+        "with of",
+        "of about",
+    )
+]
+"""Prepositions that a noun may exchange: "a house on the coast", "a house at the coast"."""
+
+
 def small_words(alignment: Alignment) -> Iterator[Change]:
     """Prepositions, auxiliaries and determiners between the same neighbours; elsewhere they may change freely."""
     source, text = alignment.source, alignment.text
@@ -43,6 +63,7 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
     kept = {match.source[0] for match in alignment.matches if match.step.kind == "kept" and len(match.source) == 1}
     kept |= {-1, len(source.words)}
     auxiliaries: list[Change] = []
+    prepositions: list[Change] = []
     for left, right in pairwise(order):
         other_left, other_right = to_text.get(left), to_text.get(right)
         if other_left not in rank or other_right not in rank or rank[other_right] != rank[other_left] + 1:
@@ -54,15 +75,34 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
             for at in (left, right)
         )
         same = left in kept and right in kept
-        yield from _prepositions(alignment, gap, other_gap, number, same)
+        prepositions += _prepositions(alignment, gap, other_gap, number, same)
         yield from _determiners(alignment, gap, other_gap)
         if same:
             auxiliaries += _auxiliaries(alignment, gap, other_gap)
     lost, new = (Counter(getattr(item, side).lower() for item in auxiliaries) for side in ("source", "text"))
+    for item in prepositions:
+        if not _opens_sentence(item, prepositions, alignment):
+            yield item
     for item in auxiliaries:
         moved = item.source.lower() in new if item.source else item.text.lower() in lost
         if not moved:
             yield item
+
+
+def _opens_sentence(item: Change, others: Sequence[Change], alignment: Alignment) -> bool:
+    """Whether a preposition only joins what two sentences say: "Since it burst, people", "It burst. Since then"."""
+    word = (item.source or item.text).lower()
+    both = {word} == {(other.source or other.text).lower() for other in others if other.kind == item.kind}
+    sides = {bool(other.source) for other in others}
+    return (
+        both
+        and len(sides) == 2
+        and any(
+            one.lower == word and two.lower in ("then", "that")
+            for reading in (alignment.source, alignment.text)
+            for one, two in pairwise(reading.words)
+        )
+    )
 
 
 def _of_kind(reading: Reading, places: Sequence[int], kind: str) -> list[int]:
@@ -96,10 +136,13 @@ def _prepositions(
         if at + 1 < len(reading.words)
     )
     span = number and changed <= {"between", "from", "to"} and _is_span(source) and _is_span(text)
-    if share or span or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
+    odds = number and {"out", "in"} <= changed <= {"out", "of", "in"}  # "four out of five", "four in five"
+    if odds or share or span or changed == {"of"} or (changed == {"per"} and not lost) or (changed == {"on"} and day):
         cost = COSTS.determiner
     elif number and changed & (closed.DIRECTIONS | {"of", "about", "around"}):
         cost = COSTS.number_preposition
+    elif same and lost and new and _after_noun(alignment, gap, other_gap):
+        cost = COSTS.noun_preposition
     elif alike or not same:
         cost = COSTS.pronoun
     elif lost and new and changed & closed.DIRECTIONS:
@@ -107,6 +150,19 @@ def _prepositions(
     else:
         cost = COSTS.preposition
     yield change("preposition", source, lost, text, new, cost)
+
+
+def _after_noun(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> bool:
+    """Whether nothing but one preposition stands in both gaps, right after the same noun."""
+    if not gap or not other_gap or gap[0] == 0:
+        return False
+    noun = alignment.source.words[gap[0] - 1]
+    at, other = gap[0], other_gap[0]
+    first = alignment.source.words[at].lower, alignment.text.words[other].lower
+    before = alignment.source.words[at - 2] if at > 1 else noun
+    pointed = before.kind in ("determiner", "number") or before.lower in closed.POSSESSIVES
+    plain = noun.kind == "content" and noun.is_part("n") and (pointed or not (noun.is_part("v") or noun.is_part("a")))
+    return plain and not any(set(first) <= group for group in _SAME_PLACE)
 
 
 def _is_span(reading: Reading) -> bool:

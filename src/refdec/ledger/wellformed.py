@@ -11,7 +11,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
-from refdec.ledger.grammar import clauses, is_plural, verb_forms, verbs
+from refdec.ledger.grammar import clauses, is_plural, verb_forms, verbs, verbs_by_neighbours
 from refdec.ledger.reading import Reading, Word
 
 Fault = tuple[int, ...]
@@ -329,12 +329,16 @@ def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
         diving = kept and before.lower == "to" and "base" in forms and other_forms == {"ing"}
         post = kept and forms == {"ing"} and other_forms == {"base"} and _is_only_verb(before)  # "keeps post"
         turn = before.lower == "to" and "base" in other_forms and alignment.to_text.get(at - 2) == other - 1
-        if diving or post or (turn and other_before.is_part("v") and other_before.lower not in _BARE):  # "plans turn"
+        if diving or post or (turn and other_before.is_part("v") and _takes_to(other_before)):  # "plans turn"
             yield other - 1, other
 
 
 _BARE = closed.words("help helps helped go come let make dare need")
 """Verbs that take another verb without "to"."""
+
+
+def _takes_to(word: Word) -> bool:
+    return word.lower not in _BARE and word.kind != "modal"
 
 
 def _is_only_verb(word: Word) -> bool:
@@ -371,7 +375,7 @@ def _ends_phrase(words: Sequence[Word], at: int) -> bool:
 def _lost_its_verb(source: Reading, text: Reading) -> bool:
     """Whether only the source surely has the verb of a sentence: "The term was coined", "The term coined by them"."""
     sure = any(item.kind == "modal" for item in source.words) or any(
-        "" not in verb.tenses for verb in verbs(source, whole=False).values()
+        "" not in verb.tenses for verb in verbs_by_neighbours(source.words).values()
     )
     return sure and not _may_have_verb(text)
 

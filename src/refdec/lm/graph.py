@@ -84,7 +84,7 @@ class _GraphStep:
         tails = (2, shape.layers, size.rows, shape.kv_heads, size.steps, shape.head_size)
         border = torch.Size(whole).numel()
         self.prefix_keys, self.prefix_values = arena[:border].view(whole)
-        self._tail_keys, self._tail_values = arena[border : border + torch.Size(tails).numel()].view(tails)
+        self.tail_keys, self.tail_values = arena[border : border + torch.Size(tails).numel()].view(tails)
         self.tokens = torch.zeros(size.rows, dtype=torch.long, device=device)
         self.positions = torch.zeros(size.rows, dtype=torch.long, device=device)
         self.index = torch.zeros(size.rows, dtype=torch.int32, device=device)
@@ -108,7 +108,7 @@ class _GraphStep:
         network = self._network
 
         def attention(number: int, qkv: torch.Tensor) -> torch.Tensor:
-            tail = (self._tail_keys[number], self._tail_values[number])
+            tail = (self.tail_keys[number], self.tail_values[number])
             network.rotate(qkv, self.positions, tail=tail, place=self._place)
             queries, _, _ = network.split(qkv, len(self.tokens))
             prefix = Prefix(self.prefix_keys[number], self.prefix_values[number], self._rows)
@@ -126,7 +126,7 @@ class GraphWriter:
 
     def __init__(self, model: LlamaLM, graphs: Graphs, prefixes: Prefixes, features: torch.Tensor, steps: int) -> None:
         keys, values, shared = prefixes
-        self._rows, self._seen = len(shared.index), keys.shape[-2]
+        self._rows, self._seen, self._written = len(shared.index), keys.shape[-2], 0
         self._model = model
         self._step = graphs.step(self._rows, keys.shape[1], keys.shape[-2], steps)
         step = self._step
@@ -144,6 +144,15 @@ class GraphWriter:
         self._step.tokens[: self._rows] = tokens
         self._step.graph.replay()
         self.features = self._step.features[: self._rows]
-        self._seen += 1
+        self._seen, self._written = self._seen + 1, self._written + 1
         seen = self._rows * self._seen
         self._model.work += Work(tokens=self._rows, attended=seen, cached=seen, passes=1)
+
+    @torch.inference_mode()
+    def branch(self, rows: torch.Tensor, origins: torch.Tensor) -> None:
+        step, features = self._step, self.features.clone()
+        for places in (step.tail_keys, step.tail_values):  # the right side is a copy before anything is written
+            places[:, rows, :, : self._written] = places[:, origins, :, : self._written]
+        for of_row in (step.index, step.positions, features):
+            of_row[rows] = of_row[origins]
+        self.features = features

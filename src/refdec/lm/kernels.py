@@ -23,8 +23,11 @@ LARGEST_ROW = 65536
 SHORT_ROW = 16384
 """The largest vocabulary that a program holds in its registers. Of a longer one it would have to spill most."""
 
-PART = 2048
+PART = 1024
 """Tokens of a longer one that are looked at together."""
+
+FEW_QUERIES = {"BLOCK_KEYS": 32, "num_warps": 1, "num_stages": 2}
+"""How the few queries of a step are computed: small programs, of which many run side by side and wait for memory."""
 
 FEW = 2048
 """Tokens of a longer one that may be in the nucleus. Where there are more, the whole row is taken after all."""
@@ -423,15 +426,15 @@ def attend(q: Tensor, prefix: Prefix | None, tail: Tail, scale: float) -> Tensor
         _attend_one[(rows, heads)](*one, **sizes, BLOCK_KEYS=16, num_warps=1)
         return result
     small = block_size * q.element_size() <= 256  # larger tiles than this fill the shared memory of smaller GPUs
-    block_queries = 16 if n * group <= 16 else 64 if small else 32
+    few = n * group <= 16
+    block_queries = 16 if few else 64 if small else 32
+    blocks = FEW_QUERIES if few else {"BLOCK_KEYS": 64 if small else 32, "num_warps": 4, "num_stages": 2}
     _attend[(rows, kv_heads, triton.cdiv(n * group, block_queries))](
         *(*inputs, n, scale, *q.stride()[:3], *strides),
         **sizes,
         GROUP=group,
         BLOCK_QUERIES=block_queries,
-        BLOCK_KEYS=64 if small else 32,
-        num_warps=4,
-        num_stages=2,
+        **blocks,
     )
     return result
 

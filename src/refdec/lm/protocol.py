@@ -40,6 +40,9 @@ class Writer(Protocol):
     def append(self, tokens: torch.Tensor) -> None:
         """Write one token per row; tokens is (rows,)."""
 
+    def branch(self, rows: torch.Tensor, origins: torch.Tensor) -> None:
+        """These rows go on from where others are, their origins, whatever they have written themselves."""
+
 
 class LanguageModel(Protocol):
     """A causal language model over token ids."""
@@ -121,6 +124,11 @@ class ExtendingWriter:
 
     def append(self, tokens: torch.Tensor) -> None:
         self._reading = self._model.extend(self._reading, tokens)
+
+    def branch(self, rows: torch.Tensor, origins: torch.Tensor) -> None:
+        chosen = torch.arange(len(self.features), device=rows.device)
+        chosen[rows] = origins
+        self._reading = self._reading.select(chosen)
 
 
 AnyReading = TypeVar("AnyReading", bound=Reading)

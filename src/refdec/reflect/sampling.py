@@ -128,7 +128,7 @@ def sample_static(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[l
     """One batch of fixed shape: the rows of a sample are its experts, the samples of a job follow each other."""
     device = model.device
     draw = operations(device).draw
-    layout = _Layout.of(jobs)
+    layout = Layout.of(jobs)
     index, shares, owner = (torch.from_numpy(part).to(device) for part in (layout.rows, layout.shares, layout.owner))
     masks = {id(job.allowed): job.allowed for job in jobs}
     allowed, mask_ids = torch.stack(list(masks.values())), list(masks)
@@ -155,8 +155,8 @@ def sample_static(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[l
 
 
 @dataclass(frozen=True)
-class _Layout:
-    """Where the experts of each sample stand in a batch."""
+class Layout:
+    """Where the experts of each sample stand in a batch of fixed shape."""
 
     prefix: npt.NDArray[np.int64]  # (rows,): the prefix of each row, counted through all jobs
     owner: npt.NDArray[np.int64]  # (rows,): the sample of each row
@@ -164,7 +164,7 @@ class _Layout:
     shares: npt.NDArray[np.float32]  # (samples, most experts): their weights, zero where there are less
 
     @classmethod
-    def of(cls, jobs: Sequence[Sampling]) -> _Layout:
+    def of(cls, jobs: Sequence[Sampling]) -> Layout:
         most = max(len(job.prefixes) for job in jobs)
         prefix, owner, rows, shares = [], [], [], []
         first_prefix = first_sample = first_row = 0

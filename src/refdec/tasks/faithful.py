@@ -1,8 +1,9 @@
-"""Candidates that say what the source says: steered particles, their prices, and what can be joined from them.
+"""Candidates that say what the source says: small steps, steered particles, and what can be joined from both.
 
-A sentence is quoted after the pair's examples, and particles that the ledger steers write it anew from both sides. What
-they wrote is priced by the ledger; parts of good candidates are joined; and where too few are faithful, another round
-looks farther away. A text of several sentences is reworded sentence by sentence, each read where it stands.
+Small steps are listed changes that read well in the place. Beside them a sentence is quoted after the pair's examples,
+and particles that the ledger steers write it anew from both sides. What they wrote is priced by the ledger; parts of
+good candidates are joined; and where too few are faithful, another round looks farther away. A text of several
+sentences is reworded sentence by sentence, each read where it stands.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from refdec.ledger.comparison import compare
+from refdec.ledger.comparison import compare, faithful_cost
 from refdec.ledger.costs import FAITHFUL
 from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
@@ -27,11 +28,15 @@ from refdec.tasks.constraints import Constraints
 from refdec.tasks.echoing import Saying, reworded
 from refdec.tasks.joining import distinct, joined, says_again
 from refdec.tasks.ranking import flow_of, is_copy
+from refdec.tasks.small_steps import near_texts
 from refdec.text.inner_quotes import with_double_quotes, with_single_quotes
 from refdec.text.sentences import split_sentences
 
 SHORTLIST = 40
-"""Candidates that are read closely."""
+"""Candidates that are read closely, besides those of small steps."""
+
+NEAR = 24
+"""Candidates of small steps that are read closely."""
 
 ENOUGH = 8
 """Faithful candidates with new words that make another round needless."""
@@ -45,11 +50,14 @@ NEW = 10.0
 ASKED = 20.0
 """Novelty up to which more of it brings a candidate forward: the most novel ones are rarely the best."""
 
-PER_NOVELTY = 0.04
+PER_NOVELTY = 0.05
 """What a point of Novelty is worth in log-odds."""
 
-NEW_ENOUGH = 12.0
+NEW_ENOUGH = 20.0
 """Novelty beyond which more is worth nothing by itself: truth comes first."""
+
+STEPS = "steps"
+"""The origin of a candidate that small steps made."""
 
 VARIANTS = 4
 """Rewordings of each sentence that texts of several sentences are made of."""
@@ -69,7 +77,7 @@ class Priced:
 
     def origin(self, text: str) -> str:
         sides = self.sides.get(text, frozenset())
-        return "both" if len(sides) == 2 else next(iter(sides), "joined")
+        return STEPS if STEPS in sides else "both" if len(sides) == 2 else next(iter(sides), "joined")
 
     def satisfying(self, constraints: Constraints) -> Priced:
         """Without the texts that break a constraint."""
@@ -87,7 +95,9 @@ class Priced:
             cost, new = self.costs[text], min(self.novelties[text], ASKED)
             return (0.0 if cost <= FAITHFUL else cost, 10 * cost - new, text not in self.sides, text)
 
-        return sorted(self.costs, key=order)[:most]
+        ranked = sorted(self.costs, key=order)
+        near = [text for text in ranked if self.origin(text) == STEPS and self.costs[text] <= FAITHFUL][:NEAR]
+        return [*near, *[text for text in ranked if text not in near][:most]]
 
 
 async def faithful_candidates(
@@ -123,7 +133,7 @@ async def _priced(
     pair: Pair, source: str, settings: ParaphraseSettings, constraints: Constraints, ensembles: Sequence[Ensemble] = ()
 ) -> Priced:
     """Texts for the place of a sentence: those of the particles, and those joined from them."""
-    written: dict[str, frozenset[str]] = {}
+    written = dict.fromkeys(await near_texts(pair, source), frozenset({STEPS}))
     costs: dict[str, float] = {}
     for number in range(settings.rounds):
         entropy = settings.entropy * WIDER**number
@@ -132,7 +142,7 @@ async def _priced(
             written[text] = written.get(text, frozenset()) | {side}
         new = [text for text in distinct(list(written)) if text not in costs and not says_again(text, source)]
         costs |= {text: compare(source, text).cost for text in new}
-        costs |= joined(source, {source: 0.0} | costs, lambda text: compare(source, text).cost, FAITHFUL)
+        costs |= joined(source, {source: 0.0} | costs, lambda text: faithful_cost(source, text), FAITHFUL)
         priced = Priced(source, costs, written)
         if priced.has_enough():
             break

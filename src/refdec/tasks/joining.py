@@ -14,7 +14,7 @@ from refdec.metrics.novelty import novelty
 from refdec.text.words import bare_words, ngrams
 
 Price = Callable[[str], float]
-"""What the ledger charges for a candidate."""
+"""What the ledger charges for a candidate; more than any faithful one costs may be infinite."""
 
 MOST = 300
 """Joined texts per round whose price is asked for."""
@@ -76,13 +76,18 @@ def joints(first: str, second: str) -> list[str]:
 
 def says_again(text: str, source: str) -> bool:
     """Whether a text says a longer word, or three words in a row, more often than the source does, and than once."""
-    words, own = bare_words(text), bare_words(source)
-    long = Counter(word for word in words if len(word) >= LONG and word not in COMMON)
-    runs = Counter(ngrams(words, 3))
-    before = Counter(own), Counter(ngrams(own, 3))
-    return any(count > max(1, before[0][word]) for word, count in long.items()) or any(
-        count > max(1, before[1][run]) for run, count in runs.items()
-    )
+    words, runs = _counted(bare_words(text))
+    again = {word for word, count in words.items() if count > 1 and len(word) >= LONG and word not in COMMON}
+    runs_again = {run for run, count in runs.items() if count > 1}
+    if not again and not runs_again:
+        return False
+    own, own_runs = _counted(bare_words(source))
+    return any(words[word] > own[word] for word in again) or any(runs[run] > own_runs[run] for run in runs_again)
+
+
+def _counted(words: Sequence[str]) -> tuple[Counter[str], Counter[tuple[str, ...]]]:
+    """How often a text has each word, and each three words in a row."""
+    return Counter(words), ngrams(words, 3)
 
 
 def distinct(texts: Sequence[str]) -> list[str]:

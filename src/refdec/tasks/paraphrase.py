@@ -26,7 +26,7 @@ from refdec.tasks.frame import FRAMES, Frame
 from refdec.tasks.ranking import race, ranked_paraphrases, standings
 from refdec.tasks.reasons import explain_paraphrases
 from refdec.tasks.signature import signature
-from refdec.tasks.verdict import with_changes, with_doubts
+from refdec.tasks.verdict import COMPARED, with_changes, with_doubts
 
 AnyResult = TypeVar("AnyResult", bound=ParaphraseResult)
 
@@ -70,7 +70,8 @@ async def paraphrase(
         candidates = await generate_candidates(ensembles, place, texts_in)
     stage(f"scoring {len(candidates.origins)} candidates")
     ranked, source_score = await _rank(pair, frame, source, ensembles, candidates.origins, settings)
-    ranked = with_confidence(pair.name, source, with_changes(source, ranked))
+    ranked = with_changes(source, ranked, None if settings.ledger else COMPARED)
+    ranked = with_confidence(pair.name, source, ranked)
     if settings.ledger:
         ranked = faithful_first(pair, source, ranked)
     ranked = with_doubts(source, ranked, settings)

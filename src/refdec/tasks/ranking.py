@@ -35,7 +35,7 @@ WINDOW = 5
 AS_SOURCE = Flow(0.0, 0.0)
 """How the source itself reads, against the source."""
 
-RACE_FLOPS = {"cuda": 2e13}
+RACE_FLOPS = {"cuda": 4e12}
 """FLOPs per input below which a GPU reads everything sooner than it starts a second round of passes."""
 
 

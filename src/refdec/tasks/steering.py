@@ -12,9 +12,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from refdec.ledger.account import Account
 from refdec.lm.direction import Direction
 from refdec.lm.tokens import Tokens
+from refdec.reflect.particles import Nats, Numbers
 
 COPIED = 2
 """After this many tokens in the order of the source, the next one in that order costs the price of copying."""
@@ -58,15 +62,14 @@ class Faithful:
     def start(self) -> Written:
         return Written(self.account.start, "", 0.0, ())
 
-    def ahead(self, state: Written, tokens: Sequence[int]) -> list[float] | None:
-        copies = self._following.get(state.last, ())
-        stops = [token in self.stops for token in tokens]
-        if not any(stops) and not any(token in copies for token in tokens):
-            return None
-        return [
-            (-self.copying if token in copies else 0.0) - (self.strength * self._end(state, token) if stop else 0.0)
-            for token, stop in zip(tokens, stops, strict=True)
-        ]
+    def ahead(self, states: Sequence[Written], tokens: Numbers) -> Nats:
+        nats: Nats = np.zeros(tokens.shape)
+        for row, place in np.argwhere(self._is_stop[tokens]).tolist():
+            nats[row, place] = -self.strength * self._end(states[row], int(tokens[row, place]))
+        for row, state in enumerate(states):
+            for copy in self._following.get(state.last, ()):
+                nats[row, tokens[row] == copy] -= self.copying
+        return nats
 
     def after(self, state: Written, token: int) -> tuple[float, Written]:
         last = (*state.last, token)[-COPIED:]
@@ -74,6 +77,13 @@ class Faithful:
             return 0.0, state._replace(last=last)
         charge, state = self._write(state, self.tokens.text(token))
         return -self.strength * charge, state._replace(last=last)
+
+    @cached_property
+    def _is_stop(self) -> npt.NDArray[np.bool_]:
+        """Of each token, and of none at the end."""
+        table = np.zeros(self.tokens.vocabulary + 1, np.bool_)
+        table[list(self.stops)] = True
+        return table
 
     @cached_property
     def _following(self) -> dict[tuple[int, ...], set[int]]:

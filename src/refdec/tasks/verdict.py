@@ -15,11 +15,19 @@ from refdec.results import Paraphrase
 from refdec.settings import ParaphraseSettings
 from refdec.tasks.confidence import GOOD
 
+COMPARED = 16
+"""Candidates that are compared where the ledger does not rank them: comparing all would take longer than the models do
+on a GPU."""
 
-def with_changes(source: str, ranked: Sequence[Paraphrase]) -> list[Paraphrase]:
-    """Candidates with the words that each swaps, loses or adds, and with what the ledger charges for them."""
-    compared = [(item, compare(source, item.text)) for item in ranked]
-    return [replace(item, cost=comparison.cost, changes=comparison.reasons) for item, comparison in compared]
+
+def with_changes(source: str, ranked: Sequence[Paraphrase], most: int | None = None) -> list[Paraphrase]:
+    """Candidates with the words that each swaps, loses or adds, and with what the ledger charges for them.
+
+    With `most`, only so many of the best-ranked.
+    """
+    compared = [(item, compare(source, item.text)) for item in ranked[:most]]
+    changed = [replace(item, cost=comparison.cost, changes=comparison.reasons) for item, comparison in compared]
+    return [*changed, *ranked[len(changed) :]]
 
 
 def with_doubts(source: str, ranked: Sequence[Paraphrase], settings: ParaphraseSettings) -> list[Paraphrase]:
