@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import json
 import os
 import re
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -48,18 +46,14 @@ def test_limits_have_ranges(run: Run) -> None:
     assert "seconds is 0.0; it must be a number from 0.01" in refusal(run, "serve", "--port", "0", "--seconds", "0")
 
 
-def test_where_the_extra_is_missing_the_command_says_how_to_get_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    imported = builtins.__import__
-
-    def without(name: str, *rest: Any, **options: Any) -> Any:
-        if name.partition(".")[0] in ("fastapi", "uvicorn"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return imported(name, *rest, **options)
-
-    for name in [name for name in sys.modules if name.startswith(("refdec.serve", "fastapi", "uvicorn"))]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(builtins, "__import__", without)
-    assert "pip install 'refdec[serve]'" in refusal(run, "serve")
+@pytest.mark.parametrize("arguments", [("serve",), ("study", "serve", "study.db")])
+def test_where_the_extra_is_missing_the_command_says_how_to_get_it(
+    run: Run, arguments: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    message = refusal(run, *arguments)
+    assert f"refdec {arguments[0]} needs uvicorn." in message
+    assert "pip install 'refdec[serve]'" in message
 
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -10,6 +10,7 @@ import click
 
 from refdec.cli.command_run import ending_on_terminate, load_reflector
 from refdec.cli.options import FILE, SectionedCommand, examples_option, given, model_options, options_of, quiet_option
+from refdec.cli.serve_extra import check_serve_extra
 from refdec.cli.study import show_links, url_option
 from refdec.errors import InputError
 from refdec.serve.limits import Limits
@@ -41,13 +42,12 @@ def serve_command(**options: Any) -> int:
     as "Authorization: Bearer KEY". The log has no texts in it. Ctrl-C ends the server. See docs/serving.md.
     """
     key = _key(options["api_key_file"])
-    try:
-        from refdec.serve import run
-        from refdec.serve.app import create_app
-        from refdec.serve.studies.router import router
-        from refdec.serve.studies.store import open_to_raters
-    except ModuleNotFoundError as missing:
-        raise InputError(f"refdec serve needs {missing.name}. Install it with pip install 'refdec[serve]'.") from None
+    check_serve_extra("refdec serve")
+
+    from refdec.serve import run
+    from refdec.serve.app import create_app
+    from refdec.serve.studies.router import router
+    from refdec.serve.studies.store import open_to_raters
 
     run.check_address(options["host"], key)
     with open_to_raters(options["studies"]) as studies, run.listen(options["host"], options["port"]) as listening:

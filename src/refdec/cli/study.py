@@ -15,6 +15,7 @@ import click
 
 from refdec.cli.command_run import check_output, ending_on_terminate, json_line
 from refdec.cli.options import FILE, SectionedCommand, force_option, quiet_option
+from refdec.cli.serve_extra import check_serve_extra
 from refdec.errors import InputError
 from refdec.files.whole import check_writable, write_whole
 
@@ -95,7 +96,7 @@ def create(systems: tuple[str, ...], out: Path, **options: Any) -> int:
     from refdec.serve.studies.questions import task_named
     from refdec.serve.studies.store import Study, create_study
 
-    _check_packages()
+    check_serve_extra("refdec study")
     task = task_named(options["task"])
     base = _address(options["url"] or f"http://{HOST}:{PORT}")
     check_writable(out)
@@ -155,7 +156,7 @@ def serve(studies: tuple[Path, ...], **options: Any) -> int:
     go on where they were. A link opens the pages of one rater and nothing else; the admin's link shows how far all are.
     Links to another computer travel unencrypted unless a server with HTTPS stands in front.
     """
-    _check_packages()
+    check_serve_extra("refdec study")
     from refdec.serve import run
     from refdec.serve.access import is_local
     from refdec.serve.studies.app import studies_app
@@ -301,12 +302,3 @@ def _print_links(rows: list[tuple[str, str]]) -> None:
 
 def _day(given: Any) -> date | None:
     return given.date() if given is not None else None
-
-
-def _check_packages() -> None:
-    """Refuse early where the extra is not installed."""
-    from importlib.util import find_spec
-
-    missing = [name for name in ("fastapi", "itsdangerous", "jinja2", "uvicorn") if find_spec(name) is None]
-    if missing:
-        raise InputError(f"Rating studies need {', '.join(missing)}. Install them with: pip install 'refdec[serve]'.")
