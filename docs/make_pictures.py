@@ -1,9 +1,5 @@
 """Make the pictures of these pages.
 
-    python -m docs.make_pictures study
-
-makes study.png, a form of a rating study in Chromium.
-
     python -m docs.make_pictures outputs/run-gpu.txt outputs/run-cpu.txt outputs/growth.txt
 
 plots what `benchmarks.run` printed: two runs beside the naive comparator, and one of growing size. `make docs` calls
@@ -16,9 +12,7 @@ from __future__ import annotations
 import io
 import json
 import re
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from rich.console import Console
@@ -86,36 +80,7 @@ def performance(paths: list[Path]) -> None:
     plot.savefig(HERE / "performance.svg", metadata={"Date": None})
 
 
-def study() -> None:
-    """A form as a rater sees it, with two answers given by number keys."""
-    from playwright.sync_api import sync_playwright
-    from tests.browser import FLAGS
-    from tests.study_files import REWORDED, save, served_in_a_thread, small_material
-
-    from refdec.serve.studies.store import Study
-    from refdec.serve.studies.tokens import rater_path
-
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
-        save(Path(name) / "study.db", small_material(Path(name)))
-        chromium = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        with Study(Path(name) / "study.db") as made, served_in_a_thread(made) as base:
-            total = made.progress()[0].total
-            forms = {form.words: place for place in range(1, total + 1) if (form := made.form(1, place))}
-            place = next(forms[words] for words in REWORDED if forms.get(words, 0) > total // 3)
-            for earlier in range(1, place):
-                made.answer(1, earlier, {question.name: 3 for question in made.task.questions})
-            page = chromium.new_page(viewport={"width": 1000, "height": 620})
-            page.goto(f"{base}/{rater_path(made, 1)}/{place}")
-            for key in "43":
-                page.keyboard.press(key)
-            page.screenshot(path=HERE / "study.png")
-        chromium.close()
-
-
 if __name__ == "__main__":
-    if sys.argv[1:] == ["study"]:
-        study()
-        sys.exit()
     if len(sys.argv) != 4:
         sys.exit(__doc__)
     performance([Path(name) for name in sys.argv[1:]])
