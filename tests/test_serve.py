@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi import APIRouter, FastAPI
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 import refdec
@@ -20,7 +20,7 @@ from refdec.lm.cost import Work
 from refdec.reflect import workers
 from refdec.reflect.schedule import WAVES
 from refdec.reflect.workers import Observation
-from refdec.serve.access import COOKIE, SESSION_SECONDS, Key
+from refdec.serve.access import SESSION_SECONDS, Key
 from refdec.serve.answers import ANSWERS, Models
 from refdec.serve.app import create_app
 from refdec.serve.failures import STATUSES
@@ -459,13 +459,7 @@ def test_every_answer_tells_the_browser_what_it_must_not_do(client: TestClient) 
 
 @pytest.fixture
 def locked(small_reflector: Reflector) -> Iterator[TestClient]:
-    studies = APIRouter()
-
-    @studies.get("/studies/{token}")
-    async def study(token: str) -> dict[str, str]:
-        return {"token": token}
-
-    with client_of(create_app(small_reflector, key=KEY, studies=studies)) as client:
+    with client_of(create_app(small_reflector, key=KEY)) as client:
         yield client
 
 
@@ -506,15 +500,6 @@ def test_a_session_ends_and_cannot_be_made_up() -> None:
         assert not key.is_session(made_up, now=1000.0)
     assert not Key(KEY[::-1]).is_session(session, now=1000.0)
     assert KEY not in repr(key)
-
-
-def test_a_study_opens_with_its_own_token_and_nothing_else_does(locked: TestClient) -> None:
-    assert locked.get("/studies/abc").json() == {"token": "abc"}
-    for path in ("/studies/../v1/models", "/studies/%2e%2e/v1/models", "/studies"):
-        assert "models" not in locked.get(path).json()
-    for name in ("Authorization", "Cookie"):
-        headers = {name: "Bearer abc" if name == "Authorization" else f"{COOKIE}=abc"}
-        assert locked.get("/v1/models", headers=headers).status_code == 401
 
 
 def test_without_a_key_only_names_of_this_machine_are_answered(client: TestClient) -> None:

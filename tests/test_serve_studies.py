@@ -52,6 +52,8 @@ def test_a_link_to_a_study_opens_nothing_else(client: TestClient, study: Study, 
     link = token(study, holder)
     for headers in ({"Authorization": f"Bearer {link}"}, {"Cookie": f"{COOKIE}={link}"}):
         assert client.get("/v1/models", headers=headers).status_code == 401
+    for path in ("/studies/../v1/models", "/studies/%2e%2e/v1/models", f"/studies/rate/{link}/../../../v1/models"):
+        assert client.get(path).status_code in (401, 404)
 
 
 def test_the_key_opens_no_study(client: TestClient, study: Study) -> None:
