@@ -55,11 +55,16 @@ def _entries() -> dict[str, list[_Entry]]:
         for place, group in enumerate(groups):
             later = [item for other in groups[place:] for item in other]
             for item in group:
-                table[part, item].update(dict.fromkeys(other for other in later if other != item))
+                table[part, item].update(dict.fromkeys(other for other in later if other != item and _is_plain(other)))
     entries: dict[str, list[_Entry]] = defaultdict(list)
     for (part, phrase), others in table.items():
         entries[phrase[0]].append(_Entry(phrase, part, tuple(others)))
     return dict(entries)
+
+
+def _is_plain(phrase: Phrase) -> bool:
+    """Whether a replacement brings no name, abbreviation or figure with it: these stay as the source has them."""
+    return not any(word[0].isupper() or not word.replace("-", "").replace("'", "").islower() for word in phrase)
 
 
 @dataclass(frozen=True, slots=True)
