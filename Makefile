@@ -9,7 +9,7 @@ ALL := --dist loadfile --no-loadscope-reorder
 # Nothing waits for the network: all models that these targets need are in the repository.
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check test test-busy stress lint setup clean
+.PHONY: demo check test test-busy stress lint browser setup clean
 
 demo: $(READY)
 	$(BIN)/refdec paraphrase --top 3 \
@@ -23,7 +23,7 @@ demo: $(READY)
 check: lint
 	$(PYTEST) --dist worksteal -m "not weights and not processes"
 
-test: lint
+test: lint browser
 	$(PYTEST) $(ALL)
 
 lint: $(READY)
@@ -32,8 +32,15 @@ lint: $(READY)
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 
+# Pages are tested in Chromium. Where it is missing and may be installed, Debian's is; else their tests say how to get it.
+APT := DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20
+browser:
+	@command -v chromium > /dev/null || ! command -v apt-get > /dev/null || test "$$(id -u)" != 0 || \
+		{ $(APT) update; \
+		$(APT) install --yes --no-install-recommends chromium; } > /dev/null 2>&1 || true
+
 # All tests three times, while other processes keep every core busy.
-test-busy: $(READY)
+test-busy: $(READY) browser
 	for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do yes > /dev/null & busy="$$busy $$!"; done; \
 	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) $(ALL) || exit 1; done
 
@@ -43,6 +50,7 @@ stress: test-busy
 	$(BIN)/python -m tests.kills --rows 2000 --kills 20 --engine ray
 	$(BIN)/python -m benchmarks.batch engines --rows 600
 	$(BIN)/python -m benchmarks.batch memory --rows 1000000
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.serve_load --seconds 180
 	$(PYTEST) --dist worksteal -m hypothesis --hypothesis-profile thorough
 
 .PHONY: docs

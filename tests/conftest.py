@@ -60,7 +60,7 @@ hypothesis.settings.load_profile("steady")
 OUTSIDE = ("CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "REFDEC_DEBUG")
 """Environment variables that change what commands print."""
 
-PROCESS_STARTERS = {"get_context", "ray_engine", "refdec_process", "subprocess", "torchrun"}
+PROCESS_STARTERS = {"get_context", "ray_engine", "refdec_process", "subprocess", "sync_playwright", "torchrun"}
 """Names that a test uses if it starts processes."""
 
 
@@ -110,6 +110,15 @@ def make_presets_tiny(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setitem(presets, name, settings.replace(**changes))
     for name, recipe in list(recipes.SIZES.items()):
         monkeypatch.setitem(recipes.SIZES, name, recipe.replace(layers=1, width=32, heads=2, inner=64))
+
+
+def let_servers_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `refdec serve` end as soon as it would serve, on a port that nothing else has."""
+    from refdec.serve import run  # imported where it is used: most tests do not need it
+
+    listen = run.listen
+    monkeypatch.setattr(run, "listen", lambda *_: listen("127.0.0.1", 0))
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)
 
 
 def lend_calibration(monkeypatch: pytest.MonkeyPatch) -> None:

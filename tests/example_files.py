@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from refdec import Reflector
+from tests.study_files import OUTPUT_FILES, write_rated_study
 
 MANY_ROWS = 100_000
 """Rows of questions.csv where an example only asks what they would cost."""
@@ -22,7 +23,9 @@ FILES = {
     "spans.txt": "It was late. [[We were tired.]] So we left.\n",
     "spans.csv": "document\nIt was late. [[We were tired.]] So we left.\n",
     "pairs.tsv": "reference\tcandidate\nIt rained.\tIt was raining.\n",
+    "key": "a key of more than sixteen characters\n",
     "translations.csv": "human,system\nIt rained.,It was raining.\n",
+    **OUTPUT_FILES,
 }
 
 
@@ -32,6 +35,9 @@ def write_example_files(folder: Path, examples: Iterable[str], reflector: Reflec
     for name, content in FILES.items():
         if name in named:
             (folder / name).write_text(content)
+    for name in ("rated.db", "study.db"):
+        if name in named and f"-o {name}" not in named:
+            write_rated_study(folder / name)
     if "--fingerprint cook.json" in named and "-o cook.json" not in named:
         reflector.fingerprint("How do I learn to cook?").save(folder / "cook.json")
     if re.search(r"--dry-run [^#]*questions\.csv", named):

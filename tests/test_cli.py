@@ -19,9 +19,10 @@ from refdec import Reflector
 from refdec.cli import progress
 from refdec.cli.batch import batch_command
 from refdec.cli.main import commands
+from refdec.cli.study import study_command
 from refdec.tasks.choice import nothing_left
 from refdec.tasks.paraphrase import paraphrase
-from tests.conftest import TINY_OPTIONS, Run, lend_calibration, refdec_process, refusal
+from tests.conftest import TINY_OPTIONS, Run, lend_calibration, let_servers_end, refdec_process, refusal
 from tests.example_files import in_a_second, write_example_files
 
 
@@ -379,6 +380,7 @@ def test_help_does_not_wait_for_torch() -> None:
 HELPFUL = {
     **commands.commands,
     **{f"batch {name}": command for name, command in batch_command.commands.items()},
+    **{f"study {name}": command for name, command in study_command.commands.items()},
 }
 
 
@@ -392,6 +394,7 @@ def test_the_examples_in_the_help_text_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lend_calibration(monkeypatch)
+    let_servers_end(monkeypatch)
     found = examples(HELPFUL[name])
     write_example_files(tmp_path, found, small_reflector)
     assert len(found) >= 2
@@ -404,10 +407,12 @@ def test_the_examples_in_the_help_text_run(
             assert (code, err[:32]) == (2, "refdec: There is no folder DIR. ")
             continue
         assert code == 0, err
-        assert out or "the fingerprint is in" in err or "What made them is in" in err
+        assert out or "the fingerprint is in" in err or "What made them is in" in err or "serving on" in err
 
 
-SECTIONED = [name for name in HELPFUL if name.partition(" ")[2] or name not in ("batch", "evaluate", "diff")]
+SECTIONED = [
+    name for name in HELPFUL if name not in ("batch", "evaluate", "diff", "study") and not name.startswith("study ")
+]
 
 
 @pytest.mark.parametrize("name", SECTIONED)

@@ -19,7 +19,7 @@ import refdec.tasks.reflector
 from refdec import PRESETS, Pair, ParaphraseSettings, Reflector
 from refdec.cli.main import main
 from tests import example_files
-from tests.conftest import Run, lend_calibration, make_presets_tiny
+from tests.conftest import Run, lend_calibration, let_servers_end, make_presets_tiny
 from tests.example_files import in_a_second, write_example_files
 
 NARROW = [
@@ -58,6 +58,7 @@ def small(small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch, tmp_path:
     use_pair(small_reflector.pair, monkeypatch)
     lend_calibration(monkeypatch)
     make_presets_tiny(monkeypatch)
+    let_servers_end(monkeypatch)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

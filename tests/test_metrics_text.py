@@ -337,7 +337,7 @@ def test_kappa_is_one_where_all_agree_and_below_zero_where_they_avoid_each_other
         ([], "at least one item"),
         ([[1, 1], [1, 1, 0]], "same categories"),
         ([[1, 0]], "two raters"),
-        ([[2, 0], [1, 0]], "as many"),
+        ([[2, 0], [1, 0]], "two raters"),
         ([[2, 0], [2, 0]], "not defined"),
     ],
 )

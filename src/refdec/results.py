@@ -99,6 +99,22 @@ class Explanation:
     signature: str
     note: str = ""
 
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that it adds to the JSON object of its result."""
+        return {
+            "contexts": [context.to_dict() for context in self.contexts],
+            "reasons": [
+                {
+                    "text": reason.text,
+                    "label": reason.label,
+                    "score": round(reason.score, 4),
+                    "fits": [round(fit, 2) for fit in reason.fits],
+                    "tokens": [{"text": token.text, "surprise": round(token.surprise, 2)} for token in reason.tokens],
+                }
+                for reason in self.reasons
+            ],
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Flow:

@@ -63,6 +63,19 @@ def _terminate(*_: object) -> None:
     raise Terminated
 
 
+@contextmanager
+def ending_on_terminate() -> Iterator[None]:
+    """SIGTERM ends what is done here as Ctrl-C does."""
+    before: Any = signal.getsignal(signal.SIGTERM)
+    with suppress(ValueError):  # not the main thread: whoever started it ends it in another way
+        signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        with suppress(ValueError):
+            signal.signal(signal.SIGTERM, before)
+
+
 class CommandRun:
     """Used with `with`: on leaving, also by Ctrl-C or SIGTERM, the page of what was explained so far is written.
 
@@ -81,13 +94,12 @@ class CommandRun:
         self._explanations: list[Explanation] = []
         self._begun = self._code = 0
         self._printed = False
-        self._on_terminate: Any = signal.getsignal(signal.SIGTERM)
+        self._ending = ending_on_terminate()
 
     def __enter__(self) -> CommandRun:
         if self._page is not None:
             check_output(self._page, self._options)
-        with suppress(ValueError):  # not the main thread: whoever started it ends it in another way
-            signal.signal(signal.SIGTERM, _terminate)
+        self._ending.__enter__()
         self._progress.__enter__()
         return self
 
@@ -100,8 +112,7 @@ class CommandRun:
             self.tell(f"the explanations are in {self._page}")
         if isinstance(error, KeyboardInterrupt) and self._printed:
             self.tell("the results printed so far are complete")
-        with suppress(ValueError):
-            signal.signal(signal.SIGTERM, self._on_terminate)
+        self._ending.__exit__(None, None, None)
 
     @cached_property
     def reflector(self) -> Reflector:
@@ -136,9 +147,7 @@ class CommandRun:
 
     def content(self, result: dict[str, Any], explanation: Explanation | None, note: str = "") -> dict[str, Any]:
         """A result as a JSON object, with its note if it has one, and with its reasons if they are asked for."""
-        from refdec.cli.explain import explanation_content
-
-        reasons = explanation_content(explanation) if explanation and self._options["explain"] else {}
+        reasons = explanation.to_dict() if explanation and self._options["explain"] else {}
         return result | reasons | ({"note": note} if note else {})
 
     def put(

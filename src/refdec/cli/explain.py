@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from rich import box
 from rich.console import Console
@@ -36,23 +35,6 @@ def show_explanation(console: Console, explanation: Explanation) -> None:
     else:
         for line in _lines(explanation):
             console.out(line, highlight=False)
-
-
-def explanation_content(explanation: Explanation) -> dict[str, Any]:
-    """The fields that an explanation adds to the JSON object of its result."""
-    return {
-        "contexts": [context.to_dict() for context in explanation.contexts],
-        "reasons": [
-            {
-                "text": reason.text,
-                "label": reason.label,
-                "score": round(reason.score, 4),
-                "fits": [round(fit, 2) for fit in reason.fits],
-                "tokens": [{"text": token.text, "surprise": round(token.surprise, 2)} for token in reason.tokens],
-            }
-            for reason in explanation.reasons
-        ],
-    }
 
 
 def _show_tables(console: Console, explanation: Explanation) -> None:

@@ -21,6 +21,8 @@ from refdec.cli.infill import infill_command
 from refdec.cli.paraphrase import paraphrase_command
 from refdec.cli.rewrite import rewrite_command
 from refdec.cli.score import score_command
+from refdec.cli.serve import serve_command
+from refdec.cli.study import study_command
 from refdec.cli.train import train_command
 from refdec.errors import RefdecError
 
@@ -53,7 +55,9 @@ def commands() -> None:
       refdec fingerprint "How do I learn to cook?" -o cook.json
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
+      refdec study create rd=rd.jsonl mt=mt.csv --data originals.jsonl -o study.db
       refdec train stories.txt -o pair --minutes 0.1
+      refdec serve --port 9000
 
     refdec COMMAND --help explains a command and its options.
     """
@@ -68,7 +72,9 @@ for command in (
     fingerprint_command,
     batch_command,
     evaluate_command,
+    study_command,
     train_command,
+    serve_command,
 ):
     commands.add_command(command)
 

@@ -17,7 +17,6 @@ import click
 from refdec.settings import PRESETS, AnySettings, FingerprintSettings, Settings, default_preset, preset
 from refdec.tasks.constraints import FINDERS, Constraints
 from refdec.tasks.fingerprint import Fingerprint
-from refdec.tasks.steering import price_of_following
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -218,6 +217,8 @@ def given(kind: type[Settings], options: dict[str, Any]) -> dict[str, Any]:
     """The settings that were named on the command line; a Novelty that is asked for sets the price of copying."""
     settings = {name: options[name] for name in kind.names() if options.get(name) is not None}
     if "copying" in kind.names() and options.get("novelty") is not None:
+        from refdec.tasks.steering import price_of_following  # loads torch, for which help need not wait
+
         settings.setdefault("copying", price_of_following(options["novelty"]))
     return settings
 

@@ -1,4 +1,4 @@
-"""How the tables of a report look on a terminal: the values; intervals, plots and examples are in its files."""
+"""How the tables of a report look on a terminal: values, and intervals where asked for; the rest is in its files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ PIPED = 200
 """Characters per line where the output goes to no terminal."""
 
 
-def show_report(report: Report) -> None:
+def show_report(report: Report, intervals: bool = False) -> None:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = PIPED
     for section in report.sections:
         if isinstance(section, ReportTable):
-            console.print(_shown(section))
+            console.print(_shown(section, intervals))
 
 
-def _shown(table: ReportTable) -> Shown:
+def _shown(table: ReportTable, intervals: bool) -> Shown:
     shown = Shown(title=table.title, title_justify="left", box=box.SIMPLE_HEAD)
     shown.add_column("", no_wrap=True)
     for column in table.columns:
@@ -32,13 +32,14 @@ def _shown(table: ReportTable) -> Shown:
     for index, row in enumerate(table.rows):
         if all(cells.cell_of(row, column).value is None for column in table.columns):
             continue
-        figures = [
-            Text(
-                cells.number(cells.cell_of(row, column).value, column.digits) + cells.cell_of(row, column).mark,
-                style="bold" if (index, column.key) in best else "",
-            )
-            for column in table.columns
-        ]
+        figures = []
+        for column in table.columns:
+            cell = cells.cell_of(row, column)
+            style = "bold" if (index, column.key) in best else ""
+            figure = Text(cells.number(cell.value, column.digits) + cell.mark, style)
+            if intervals and (between := cells.interval(cell, column.digits)):
+                figure.append(f"  {between}", "dim")
+            figures.append(figure)
         name = f"{row.name} (quoted)" if row.quoted else f"{row.group}: {row.name}" if row.group else row.name
         shown.add_row(name, *figures, style="dim" if row.quoted else "")
     return shown

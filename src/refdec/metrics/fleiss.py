@@ -1,6 +1,8 @@
 """Fleiss' kappa (1971): how far several raters agree beyond what chance would give.
 
-Works on counts alone: how many raters put each item into each category.
+Works on counts alone: how many raters put each item into each category. Items may have different numbers of raters, as
+in a study that not everybody finished: each item then counts with the share of its pairs of raters that agree, and
+with the shares of its categories (Gwet's generalisation). With equal numbers it is Fleiss' own figure.
 """
 
 from __future__ import annotations
@@ -10,18 +12,37 @@ from collections.abc import Sequence
 import numpy as np
 
 from refdec.errors import InputError
+from refdec.metrics.bootstrap import Numbers
 
 
 def fleiss_kappa(table: Sequence[Sequence[int]]) -> float:
-    """Of a table (items, categories) whose rows all sum to the number of raters. At most 1; 0 is chance."""
+    """Of a table (items, categories), two raters or more for each item. At most 1; 0 is chance."""
     if len({len(row) for row in table}) != 1:
         raise InputError("Fleiss' kappa needs at least one item, and the same categories for all items.")
     counts = np.array(table, dtype=np.float64)
-    raters = counts.sum(1)
-    if raters[0] < 2 or (raters != raters[0]).any():
-        raise InputError("Fleiss' kappa needs two raters or more, and as many for each item.")
-    agreement = ((counts**2).sum(1) - raters[0]) / (raters[0] * (raters[0] - 1))  # pairs of raters that agree
-    by_chance = float(((counts.sum(0) / counts.sum()) ** 2).sum())
-    if by_chance == 1:
+    if (counts.sum(1) < 2).any():
+        raise InputError("Fleiss' kappa needs two raters or more for each item.")
+    kappa = float(kappa_of(kappa_statistics(counts).sum(0)))
+    if np.isnan(kappa):
         raise InputError("All raters gave one and the same answer to everything; kappa is not defined then.")
-    return float((agreement.mean() - by_chance) / (1 - by_chance))
+    return kappa
+
+
+def kappa_statistics(counts: Numbers) -> Numbers:
+    """What is summed over items: a one, the share of pairs of raters that agree, the share of each category.
+
+    (items, categories) to (items, 2 + categories). Sums of a resample give the kappa of the resample.
+    """
+    raters = counts.sum(1)
+    agreeing = ((counts**2).sum(1) - raters) / (raters * (raters - 1))
+    return np.column_stack([np.ones(len(counts)), agreeing, counts / raters[:, None]])
+
+
+def kappa_of(pooled: Numbers) -> Numbers:
+    """The kappa of summed statistics, (..., 2 + categories) to (...); not a number where it is not defined."""
+    items = pooled[..., :1]
+    means = np.divide(pooled[..., 1:], items, out=np.full_like(pooled[..., 1:], np.nan), where=items > 0)
+    by_chance = (means[..., 1:] ** 2).sum(-1)
+    beyond = 1 - by_chance
+    beyond = np.where(beyond > 1e-12, beyond, np.nan)  # all answers are the same
+    return np.asarray((means[..., 0] - by_chance) / beyond)

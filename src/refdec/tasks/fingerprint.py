@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,17 +122,22 @@ class Fingerprint:
             content = json.loads(text)
         except (ValueError, RecursionError):
             content = None
+        return cls.from_dict(content, str(path))
+
+    @classmethod
+    def from_dict(cls, content: Any, name: str = "") -> Fingerprint:
+        """The fingerprint in what `to_dict` gave; an `InputError`, with a name, says why it cannot be used."""
+        which = f"The fingerprint {name}".rstrip()
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise InputError(f"{path} is not a fingerprint. Make one with refdec fingerprint TEXT -o FILE.")
+            raise InputError(f"{name or 'This'} is not a fingerprint. Make one with refdec fingerprint TEXT -o FILE.")
         if content.get("version") != VERSION:
             raise InputError(
-                f"{path} is a fingerprint of version {content.get('version')}, and this refdec reads version "
+                f"{name or 'This'} is a fingerprint of version {content.get('version')}, and this refdec reads version "
                 f"{VERSION}. Make it again."
             )
+        content = dict(content)
         if content.pop("sha256", None) != _checksum(content):
-            raise InputError(
-                f"The fingerprint {path} is damaged or was changed by hand: its checksum differs. Make it again."
-            )
+            raise InputError(f"{which} is damaged or was changed by hand: its checksum differs. Make it again.")
         try:
             return cls(
                 text=str(content["text"]),
@@ -141,9 +147,22 @@ class Fingerprint:
                 signature=str(content["signature"]),
             )
         except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError, SettingsError) as error:
-            raise InputError(
-                f"The fingerprint {path} is incomplete ({type(error).__name__}: {error}). Make it again."
-            ) from error
+            raise InputError(f"{which} is incomplete ({type(error).__name__}: {error}). Make it again.") from error
+
+    def check_ids(self, vocabulary: int) -> None:
+        """Refuse one from a stranger that has a right checksum and what no model has written."""
+        for side in self.sides.values():
+            ids = (*side.contexts, *side.others)
+            is_sound = (
+                len(ids) <= self.settings.contexts
+                and len(ids[0]) <= self.settings.context_tokens
+                and all(0 <= token < vocabulary for context in ids for token in context)
+                and all(0 <= share <= 1 for share in (side.top_p, *side.weights))
+                and sum(side.weights) > 0
+                and math.isfinite(side.log_rd + side.gap)
+            )
+            if not is_sound:
+                raise InputError("The fingerprint has contexts that these models cannot have written. Make it again.")
 
     def check(self, pair: str, text: str | None, settings: Settings) -> None:
         """Refuse to be used with other models, another text or other settings."""
