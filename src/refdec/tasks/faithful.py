@@ -140,13 +140,22 @@ async def _priced(
         saying = Saying(pair, source, settings, constraints, number, entropy, tuple(ensembles))
         for text, side in await reworded(saying):
             written[text] = written.get(text, frozenset()) | {side}
-        new = [text for text in distinct(list(written)) if text not in costs and not says_again(text, source)]
+        new = [
+            text
+            for text in distinct(list(written))
+            if text not in costs and not says_again(text, source) and not _is_littered(text, source)
+        ]
         costs |= {text: compare(source, text).cost for text in new}
         costs |= joined(source, {source: 0.0} | costs, lambda text: faithful_cost(source, text), FAITHFUL)
         priced = Priced(source, costs, written)
         if priced.has_enough():
             break
     return priced
+
+
+def _is_littered(text: str, source: str) -> bool:
+    """Whether quotes that closed nothing are left in a text."""
+    return "''" in text and "''" not in source
 
 
 async def _best(pair: Pair, sentences: Sequence[str], place: int, priced: Priced) -> list[str]:
