@@ -24,8 +24,8 @@ def forms(base: str, tag: str) -> tuple[str, ...]:
 
 
 def tags(word: str, base: str, part: str) -> list[str]:
-    """The forms of the base that this lower-case word may be."""
-    return [tag for tag in TAGS.get(part, ()) if word in forms(base, tag)]
+    """The forms of the base that this lower-case word may be, where it is the usual spelling."""
+    return [tag for tag in TAGS.get(part, ()) if word in forms(base, tag)[:1]]
 
 
 def head(words: tuple[str, ...], part: str) -> int:

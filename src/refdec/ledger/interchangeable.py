@@ -152,9 +152,13 @@ _COUNTS = closed.words(
 )
 
 
+_I = re.compile(r"\bi\b(?!\.)")
+
+
 def _step(source: str, tokens: list[_Token], at: int, last: int, text: str) -> Step:
     """The step from these tokens to a text, with the first letter of the source and the article before it."""
     start, end = tokens[at].start, tokens[last].end
+    text = _I.sub("I", text)
     if source[start].isupper():
         text = text[0].upper() + text[1:]
     before = tokens[at - 1] if at else None

@@ -50,10 +50,10 @@ NEW = 10.0
 ASKED = 20.0
 """Novelty up to which more of it brings a candidate forward: the most novel ones are rarely the best."""
 
-PER_NOVELTY = 0.08
+PER_NOVELTY = 0.05
 """What a point of Novelty is worth in log-odds."""
 
-NEW_ENOUGH = 30.0
+NEW_ENOUGH = 20.0
 """Novelty beyond which more is worth nothing by itself: truth comes first."""
 
 STEPS = "steps"
