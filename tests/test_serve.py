@@ -434,7 +434,7 @@ def test_an_unexpected_error_shows_nothing_of_itself(
 
 
 def test_the_log_has_no_texts(client: TestClient, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="refdec.serve")
     results(client, "diff", a="Anna walked to the house.", b="Anna walked.")
     client.get("/v1/models?text=Anna+walked")
     client.get("/v1/Anna")

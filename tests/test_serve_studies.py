@@ -74,7 +74,7 @@ def test_pages_of_a_study_keep_their_headers_and_their_form(client: TestClient, 
 
 
 def test_the_log_has_no_links(client: TestClient, study: Study, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.INFO, logger="refdec.serve")
     client.get(f"/{rater_path(study, 1)}")
     lines = [record.getMessage() for record in caplog.records if record.name == "refdec.serve"]
     assert [line.split()[:3] for line in lines] == [["GET", "/studies/", "200"]]
