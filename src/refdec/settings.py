@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import json
 import math
 import tomllib
 from collections.abc import Iterable
@@ -247,6 +248,20 @@ def resolve(
         f"{kind.task} takes {kind.__name__} or the name of a preset ({', '.join(PRESETS[kind.task])}), not "
         f"{type(chosen).__name__}."
     )
+
+
+def named_changes(parts: Iterable[str], text: str) -> dict[str, Any]:
+    """Settings that a user wrote as NAME=VALUE; `text` is all that was written."""
+    changes = {}
+    for part in filter(None, parts):
+        name, sign, value = part.partition("=")
+        if not sign:
+            raise SettingsError(f"{part!r} in {text} is no setting; write NAME=VALUE, separated by commas.")
+        try:
+            changes[name.replace("-", "_")] = json.loads(value)
+        except ValueError:
+            changes[name.replace("-", "_")] = value
+    return changes
 
 
 def _no_setting(kind: type[Settings], name: str) -> str:

@@ -14,7 +14,9 @@ import torch
 
 import refdec
 from refdec.lm.pair import Pair
+from refdec.metrics.novelty import novelty
 from refdec.settings import Settings
+from refdec.tasks.ranking import is_copy
 from refdec.tasks.signature import signature
 from refdec.text.cleaning import clean
 
@@ -30,9 +32,6 @@ class Proposal:
 
     text: str
     score: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"text": self.text, "score": round(self.score, 4)}
 
 
 class Method(Protocol):
@@ -60,6 +59,80 @@ class Infiller(Method, Protocol):
         """Fillings for a gap between two texts that `clean` has passed, best first, at least one."""
 
 
+@dataclass(frozen=True, slots=True)
+class ProposedParaphrases:
+    """What a method says for one source.
+
+    Attributes:
+        source: the text that was paraphrased
+        proposals: best first, a copy of the source among them where the method proposes one
+        signature: version, method, settings, models and machine
+    """
+
+    source: str
+    proposals: tuple[Proposal, ...]
+    signature: str
+
+    def __str__(self) -> str:
+        return self.proposals[0].text
+
+    def top(self, count: int, least_novelty: float = 0.0) -> tuple[Proposal, ...]:
+        """The best `count` proposals that are at least this novel and no copies of the source."""
+        fresh = (item for item in self.proposals if not is_copy(item.text, self.source))
+        return tuple(item for item in fresh if novelty(item.text, self.source) >= least_novelty)[:count]
+
+    def to_dict(self, proposals: tuple[Proposal, ...] | None = None) -> dict[str, Any]:
+        """A JSON object; `proposals` chooses which are in it, by default all."""
+        results = [
+            {
+                "text": item.text,
+                "score": round(item.score, 4),
+                "novelty": round(novelty(item.text, self.source), 2),
+                "copy": is_copy(item.text, self.source),
+            }
+            for item in (self.proposals if proposals is None else proposals)
+        ]
+        return {"source": self.source, "results": results, "signature": self.signature}
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedFillings:
+    """What a method says for one gap.
+
+    Attributes:
+        left: the text before the gap
+        right: the text after the gap
+        proposals: best first
+        signature: version, method, settings, models and machine
+    """
+
+    left: str
+    right: str
+    proposals: tuple[Proposal, ...]
+    signature: str
+
+    def __str__(self) -> str:
+        return self.proposals[0].text
+
+    def to_dict(self, proposals: tuple[Proposal, ...] | None = None) -> dict[str, Any]:
+        """A JSON object; `proposals` chooses which are in it, by default all."""
+        chosen = self.proposals if proposals is None else proposals
+        results = [{"text": item.text, "score": round(item.score, 4)} for item in chosen]
+        return {"left": self.left, "right": self.right, "results": results, "signature": self.signature}
+
+
+def paraphrases(method: Paraphraser, source: str) -> ProposedParaphrases:
+    """What a method says for a text as a user gives it."""
+    text = clean(source)
+    return ProposedParaphrases(text, tuple(method.paraphrase(text)), method.signature)
+
+
+def fillings(method: Infiller, left: str, right: str) -> ProposedFillings:
+    """What a method says for a gap as a user gives it."""
+    before, after = clean(left), clean(right)
+    return ProposedFillings(before, after, tuple(method.infill(before, after)), method.signature)
+
+
 def pair_signature(settings: Settings, pair: Pair) -> str:
     """The signature of a method that runs on a pair of models."""
     return signature(settings.task, pair, settings)
@@ -71,13 +144,3 @@ def own_signature(settings: Settings, models: str, device: str = "cpu") -> str:
     parts = [("refdec", refdec.__version__), ("task", settings.task), ("models", models), *settings.items()]
     parts += [("torch", torch.__version__), ("device", machine), ("python", platform.python_version())]
     return "|".join(f"{name}:{value}" for name, value in parts)
-
-
-def paraphrase_texts(method: Paraphraser, source: str) -> list[Proposal]:
-    """Proposals of a method for a text as a user gives it."""
-    return method.paraphrase(clean(source))
-
-
-def infill_texts(method: Infiller, left: str, right: str) -> list[Proposal]:
-    """Fillings of a method for a gap as a user gives it."""
-    return method.infill(clean(left), clean(right))

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.experiments.lines import find_file
-from refdec.settings import AnySettings, did_you_mean, preset
+from refdec.settings import AnySettings, did_you_mean, named_changes, preset
 
 YARDSTICKS = ("source", "reference")
 
@@ -78,21 +77,7 @@ def system(text: str, kind: type[AnySettings], default: str) -> System:
 
 
 def _reflective(text: str, default: str) -> Reflective:
-    changes = {}
-    chosen = default
-    for number, part in enumerate(filter(None, text.split(","))):
-        name, sign, value = part.partition("=")
-        if not sign:
-            if number:
-                raise SettingsError(f"{part!r} in rd:{text} is no setting; write NAME=VALUE, separated by commas.")
-            chosen = part
-        else:
-            changes[name.replace("-", "_")] = _value(value)
-    return Reflective(chosen, changes)
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    first, *others = text.split(",")
+    if "=" in first:
+        others.insert(0, first)
+    return Reflective(default if "=" in first else first or default, named_changes(others, f"rd:{text}"))

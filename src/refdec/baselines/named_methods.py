@@ -1,0 +1,91 @@
+"""The competing systems by name, and how a user names one: NAME, NAME:DIR or DIR, then settings.
+
+`upsa,steps=50` is UPSA with 50 steps. A method with weights of its own is named by the folder that its training made,
+or by both where several methods run on such weights. Nothing is loaded before it is asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from refdec.baselines.folder import Card, read_card
+from refdec.baselines.method import Infiller, Method, Paraphraser
+from refdec.errors import SettingsError
+from refdec.lm.pair import Pair
+from refdec.settings import Settings, named_changes
+
+LoadPair = Callable[[], Pair]
+AnyMethod = TypeVar("AnyMethod", bound=Method, covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedMethod(Generic[AnyMethod]):
+    """What is known of a method before it is loaded.
+
+    Attributes:
+        title: what it is, in a line
+        settings: the class of its settings, whose defaults are its own paper's
+        make: gets what loads the pair, the settings, and the folder of the method's own weights if it has some
+        trained: whether it has weights of its own
+    """
+
+    title: str
+    settings: type[Settings]
+    make: Callable[[LoadPair, Any, Path | None], AnyMethod]
+    trained: bool = False
+
+
+PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {}
+INFILLERS: dict[str, NamedMethod[Infiller]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenMethod(Generic[AnyMethod]):
+    """A method as a user named it."""
+
+    name: str
+    method: NamedMethod[AnyMethod]
+    changes: dict[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+    card: Card | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return self.method.settings(**self.changes)
+
+    @property
+    def label(self) -> str:
+        """What tables and files of outputs call it: weights of its own are named with their size."""
+        size = [] if self.card is None else [f"{self.card.parameters / 1e6:.1f}M"]
+        parts = [self.name, *size, *(f"{name}-{value}" for name, value in self.changes.items())]
+        return re.sub(r"[^\w.-]", "_", "-".join(parts))
+
+    def load(self, pair: LoadPair) -> AnyMethod:
+        return self.method.make(pair, self.settings, self.folder)
+
+
+def choose_method(text: str, methods: Mapping[str, NamedMethod[AnyMethod]]) -> ChosenMethod[AnyMethod] | None:
+    """The method that a user named, with its settings checked; None where the text names none of these."""
+    named, *parts = text.split(",")
+    name, _, place = named.partition(":")
+    folder = Path(place if name in methods else named)
+    card = read_card(folder) if name not in methods or place else None
+    if name not in methods:
+        if card is None:
+            return None
+        name = card.method
+        if name not in methods:
+            raise SettingsError(f"{folder} holds {name}, which is for another task. Methods: {', '.join(methods)}.")
+    method = methods[name]
+    if method.trained and card is None:
+        there = f"{folder} holds no trained method" if place else f"{name} has weights of its own"
+        raise SettingsError(f"{there}. Train it (refdec method train --help), and name its folder: {name}:DIR.")
+    if not method.trained and place:
+        raise SettingsError(f"{name} has no weights of its own. Name it without a folder: {name}.")
+    chosen = ChosenMethod(name, method, named_changes(parts, text), folder if card else None, card)
+    chosen.settings  # noqa: B018  refuses what does not exist
+    return chosen
