@@ -1,22 +1,27 @@
 """What a competing system is: settings, a signature, and texts with their scores.
 
-A method works on one text at a time and is seeded: the same text, settings and seed give the same texts. Knows no
-system in particular.
+A method takes many texts and is seeded: the same text, settings and seed give the same texts, whatever else is in the
+list. Knows no system in particular.
 """
 
 from __future__ import annotations
 
+import itertools
 import platform
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 
 import refdec
+from refdec.errors import InputError
 from refdec.lm.pair import Pair
 from refdec.metrics.novelty import novelty
+from refdec.reflect.schedule import Result, Task, run_all
 from refdec.settings import Settings
 from refdec.tasks.ranking import is_copy
+from refdec.tasks.reflector import Reflector
 from refdec.tasks.signature import signature
 from refdec.text.cleaning import clean
 
@@ -45,8 +50,8 @@ class Method(Protocol):
 class Paraphraser(Method, Protocol):
     """A method that says texts in other words."""
 
-    def paraphrase(self, source: str) -> list[Proposal]:
-        """Proposals for a text that `clean` has passed, best first, at least one.
+    def paraphrase_all(self, sources: Iterable[str]) -> Iterator[list[Proposal]]:
+        """For each text, which `clean` has passed, at least one proposal, best first; in order and as they are made.
 
         The first is what the method's own paper would return. It is the source where the method finds nothing better.
         """
@@ -55,8 +60,10 @@ class Paraphraser(Method, Protocol):
 class Infiller(Method, Protocol):
     """A method that fills the gap between two texts."""
 
-    def infill(self, left: str, right: str) -> list[Proposal]:
-        """Fillings for a gap between two texts that `clean` has passed, best first, at least one."""
+    def infill_all(self, gaps: Iterable[tuple[str, str]]) -> Iterator[list[Proposal]]:
+        """For each gap at least one filling, best first; a gap is the texts before and after it, which `clean` has
+        passed.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +128,30 @@ class ProposedFillings:
         return {"left": self.left, "right": self.right, "results": results, "signature": self.signature}
 
 
-def paraphrases(method: Paraphraser, source: str) -> ProposedParaphrases:
-    """What a method says for a text as a user gives it."""
-    text = clean(source)
-    return ProposedParaphrases(text, tuple(method.paraphrase(text)), method.signature)
+def paraphrases(method: Paraphraser, sources: Iterable[str]) -> Iterator[ProposedParaphrases]:
+    """What a method says for texts as a user gives them."""
+    texts, same_texts = itertools.tee(map(clean, sources))
+    for text, proposals in zip(same_texts, method.paraphrase_all(texts), strict=True):
+        yield ProposedParaphrases(text, tuple(proposals), method.signature)
 
 
-def fillings(method: Infiller, left: str, right: str) -> ProposedFillings:
-    """What a method says for a gap as a user gives it."""
-    before, after = clean(left), clean(right)
-    return ProposedFillings(before, after, tuple(method.infill(before, after)), method.signature)
+def fillings(method: Infiller, gaps: Iterable[tuple[str, str]]) -> Iterator[ProposedFillings]:
+    """What a method says for gaps as a user gives them: the texts before and after each."""
+    between, same_gaps = itertools.tee(map(_clean_gap, gaps))
+    for (left, right), proposals in zip(same_gaps, method.infill_all(between), strict=True):
+        yield ProposedFillings(left, right, tuple(proposals), method.signature)
+
+
+def _clean_gap(gap: tuple[str, str]) -> tuple[str, str]:
+    left, right = gap
+    if not (left.strip() and right.strip()):
+        raise InputError("This method needs a text before the gap and one after it.")
+    return clean(left), clean(right)
+
+
+def on_pair(pair: Pair, tasks: Iterable[Task[Result]]) -> Iterator[Result]:
+    """Results of tasks that ask a pair of models, in order; a GPU works on many of them together."""
+    return run_all(pair, tasks, Reflector(pair).inputs_at_once())
 
 
 def pair_signature(settings: Settings, pair: Pair) -> str:

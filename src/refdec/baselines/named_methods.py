@@ -68,8 +68,13 @@ class ChosenMethod(Generic[AnyMethod]):
         return self.method.make(pair, self.settings, self.folder)
 
 
-def choose_method(text: str, methods: Mapping[str, NamedMethod[AnyMethod]]) -> ChosenMethod[AnyMethod] | None:
-    """The method that a user named, with its settings checked; None where the text names none of these."""
+def choose_method(
+    text: str, methods: Mapping[str, NamedMethod[AnyMethod]], changes: Mapping[str, Any] | None = None
+) -> ChosenMethod[AnyMethod] | None:
+    """The method that a user named, with its settings checked; None where the text names none of these.
+
+    `changes` are settings that were given elsewhere; those behind the name go before them.
+    """
     named, *parts = text.split(",")
     name, _, place = named.partition(":")
     folder = Path(place if name in methods else named)
@@ -86,6 +91,7 @@ def choose_method(text: str, methods: Mapping[str, NamedMethod[AnyMethod]]) -> C
         raise SettingsError(f"{there}. Train it (refdec method train --help), and name its folder: {name}:DIR.")
     if not method.trained and place:
         raise SettingsError(f"{name} has no weights of its own. Name it without a folder: {name}.")
-    chosen = ChosenMethod(name, method, named_changes(parts, text), folder if card else None, card)
+    all_changes = {**(changes or {}), **named_changes(parts, text)}
+    chosen = ChosenMethod(name, method, all_changes, folder if card else None, card)
     chosen.settings  # noqa: B018  refuses what does not exist
     return chosen

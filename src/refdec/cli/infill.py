@@ -9,6 +9,7 @@ import click
 
 from refdec.cli.command_run import CommandRun
 from refdec.cli.inputs import ARGUMENT, Origin, texts_from
+from refdec.cli.methods import infill_by, method_option
 from refdec.cli.options import TaskCommand, checked_settings, file_option, ranked_options, task_options
 from refdec.cli.selection import shown, wanted
 from refdec.errors import InputError
@@ -28,6 +29,7 @@ EXAMPLE = 'refdec infill "She missed the bus. ___ She was late for work."'
 @file_option("texts with ___ in a file, one per line")
 @ranked_options("how many fillings to show")
 @task_options(InfillSettings)
+@method_option
 def infill_command(texts: tuple[str, ...], **options: Any) -> int:
     """Fill the gap between two texts, or every ___ of one text, from left to right.
 
@@ -40,12 +42,15 @@ def infill_command(texts: tuple[str, ...], **options: Any) -> int:
       refdec infill --most-words 3 "We went to ___ and bought ___ for dinner."
       refdec infill --keep rain --most-words 12 "It was dark. ___ We got wet."
       refdec infill --explain "Tom was hungry." "He felt much better."
+      refdec infill --method delorean "Tom was hungry." "He felt much better."
       refdec infill --file gaps.txt
       echo "The lamp broke. ___ It was dark." | refdec infill --json -
 
     The score says by how many nats a filling makes the text before it and the text after it more probable than no
     filling would. A filling passes if both gain.
     """
+    if options["method"] is not None:
+        return infill_by(options["method"], _inputs(texts, options), options)
     from refdec.tasks.infill import split_blanks
 
     checked_settings(InfillSettings, options)

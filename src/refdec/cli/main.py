@@ -18,6 +18,7 @@ from refdec.cli.diff import diff_command
 from refdec.cli.evaluate import evaluate_command
 from refdec.cli.fingerprint import fingerprint_command
 from refdec.cli.infill import infill_command
+from refdec.cli.methods import method_command
 from refdec.cli.paraphrase import paraphrase_command
 from refdec.cli.rewrite import rewrite_command
 from refdec.cli.score import score_command
@@ -55,6 +56,7 @@ def commands() -> None:
       refdec fingerprint "How do I learn to cook?" -o cook.json
       refdec batch paraphrase questions.txt paraphrases.jsonl
       refdec evaluate quora --data DIR
+      refdec method list
       refdec study create rd=rd.jsonl mt=mt.csv --data originals.jsonl -o study.db
       refdec train stories.txt -o pair --minutes 0.1
       refdec serve --port 9000
@@ -72,6 +74,7 @@ for command in (
     fingerprint_command,
     batch_command,
     evaluate_command,
+    method_command,
     study_command,
     train_command,
     serve_command,

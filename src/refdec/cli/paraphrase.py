@@ -9,6 +9,7 @@ import click
 
 from refdec.cli.command_run import CommandRun
 from refdec.cli.inputs import ARGUMENT, Origin, texts_from
+from refdec.cli.methods import method_option, paraphrase_by
 from refdec.cli.options import (
     TaskCommand,
     checked_settings,
@@ -40,6 +41,7 @@ EXAMPLE = 'refdec paraphrase "How do I learn to cook?"'
 @fingerprint_option("text")
 @task_options(ParaphraseSettings)
 @examples_option
+@method_option
 def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     """Paraphrase texts given as arguments, in a file, or on standard input (-), one per line.
 
@@ -53,6 +55,7 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
       refdec paraphrase --html reasons.html "The train was late again."
       refdec paraphrase --preset paper --seed 7 "Is it safe to swim here?"
       refdec paraphrase --file questions.txt
+      refdec paraphrase --method prompt "How do I learn to cook?"
       cat questions.txt | refdec paraphrase --json -
 
     The score says how well a paraphrase fits the contexts of its source, in nats against the source itself. It
@@ -62,6 +65,8 @@ def paraphrase_command(texts: tuple[str, ...], **options: Any) -> int:
     Under each paraphrase stands what it swaps, loses or adds (see refdec diff), and whether it is doubtful. If none is
     good, a note says so. A copy of the source is shown apart and not counted.
     """
+    if options["method"] is not None:
+        return paraphrase_by(options["method"], texts_from(texts, options["file"], EXAMPLE), options)
     fingerprint, inputs = _inputs(texts, options)
     checked_settings(ParaphraseSettings, options, fingerprint, clean(texts[0]) if fingerprint and texts else None)
     with CommandRun(options, ParaphraseSettings) as run:

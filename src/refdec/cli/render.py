@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Column, Table
 from rich.text import Text
 
+from refdec.baselines.method import Proposal
 from refdec.cli.explain import nats_text, number_column, one_line, text_column
 from refdec.results import Filling, InfillResult, Paraphrase, ParaphraseResult, RewriteResult, Score
 from refdec.tasks.choice import percent, remarks
@@ -103,6 +104,20 @@ def show_fillings(console: Console, result: InfillResult, chosen: tuple[Filling,
             table.add_row(Text(item.text), score, *gains_text, "yes" if item.passes else "no", item.side)
         console.print(table)
         _legend(console, "score: nats added to the log-probability of the text before and after")
+    _note(console, note)
+
+
+def show_proposals(console: Console, heading: str, method: str, proposals: Sequence[Proposal], note: str) -> None:
+    """What a competing system proposes; the meaning of its scores is its own."""
+    _heading(console, heading)
+    if not console.is_terminal:
+        for item in proposals:
+            _line(console, f"{item.score:+10.3f}  {item.text}")
+    elif proposals:
+        table = _table(method, "its score")
+        for item in proposals:
+            table.add_row(Text(item.text), f"{item.score:+.3f}")
+        console.print(table)
     _note(console, note)
 
 

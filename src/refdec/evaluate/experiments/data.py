@@ -76,6 +76,7 @@ SETS = {
     "quora": DataSet(Example, {"dev": "quora/dev.jsonl", "test": "quora/test.jsonl"}),
     "quora-upsa": DataSet(Example, {"test": "quora-upsa/test.jsonl"}),
     "twitter": DataSet(Example, {"test": "twitter/test_paraphrases.jsonl"}),
+    "sentences": DataSet(Example, {"dev": "sentences/dev.jsonl"}),
     "anlg": DataSet(StoryGap, {"dev": "anlg/dev.jsonl", "test": "anlg/test.jsonl"}),
     "stsb": DataSet(Graded, {split: f"stsb/{split}.jsonl" for split in ("train", "dev", "test")}),
     "wmt18": DataSet(Segment, {pair: f"wmt18/{pair}" for pair in PAIRS}),  # a folder of three files each
@@ -110,7 +111,7 @@ def find_set(name: str, kind: Kind | None = None) -> DataSet:
 
 
 def read_examples(folder: Path, name: str, split: str) -> list[Example]:
-    """Texts to paraphrase: quora, quora-upsa or twitter."""
+    """Texts to paraphrase: quora, quora-upsa, twitter or sentences."""
     return example_file(_file(folder, _place(name, Example, split)))
 
 

@@ -14,8 +14,8 @@ from refdec.evaluate.experiments.lines import find_file
 from refdec.evaluate.experiments.outputs import OutputRow
 from refdec.evaluate.experiments.paraphrasing import common
 from refdec.evaluate.experiments.runs import Rows
-from refdec.evaluate.experiments.scoreboard import Scoreboard
-from refdec.evaluate.experiments.systems import GivenText, Reflective, System
+from refdec.evaluate.experiments.scoreboard import SECONDS, Scoreboard, timed
+from refdec.evaluate.experiments.systems import Generated, GivenText, Reflective, System
 from refdec.evaluate.judging.metric import Metric, Outputs, mean_metric
 from refdec.evaluate.reports.quoted import quoted_rows
 from refdec.evaluate.reports.report import Examples, ReportColumn, ReportTable, Section
@@ -42,26 +42,31 @@ def anlg(bench: Bench) -> list[Section]:
     }
     board = Scoreboard(metrics, len(rows.items), bench.resamples)
     observations = tuple(gap.left + BETWEEN + gap.right for gap in rows.items)
-    passes = []
+    passes, times = [], {}
     for item in systems:
         system_rows = [outputs[item.name][key] for key in rows.ids]
         # A reference is judged by the others; where it is the only one, by itself.
         skipped = 1 if item.name == "reference" else 0
         references = tuple(gap.references[skipped:] or gap.references for gap in rows.items)
         board.add(item.name, Outputs(observations, tuple(map(_text, system_rows)), references))
-        if isinstance(item, Reflective):
+        times[item.name] = system_rows
+        if isinstance(item, Generated):
             bench.used(item, rows, system_rows)
+        if isinstance(item, Reflective):
             passing = [bool(row["results"]) and row["results"][0]["passes"] for row in system_rows]
             passes.append(f"{item.name} {100 * sum(passing) / len(passing):.1f} %")
-    measured_rows = tuple(board.row(item.name, not isinstance(item, GivenText)) for item in systems)
+    measured_rows = tuple(
+        timed(board.row(item.name, not isinstance(item, GivenText)), times[item.name]) for item in systems
+    )
     first, *others = [item.name for item in systems if not isinstance(item, GivenText)] or [""]
     note = board.note(
-        "Copies: more than half of its word pairs occur in one of the observations. Repeats: a sentence said twice, or "
-        "an observation said again. The reference is scored against the other references, where there are some. Both "
-        f"observations become more probable by the filling: {', '.join(passes) or 'not known'}."
+        "Seconds are per gap. Copies: more than half of its word pairs occur in one of the observations. Repeats: a "
+        "sentence said twice, or an observation said again. The reference is scored against the other references, "
+        "where there are some. Both observations become more probable by the filling: "
+        f"{', '.join(passes) or 'not known'}."
     )
     return [
-        ReportTable(f"aNLG: {rows.place}, {len(rows.items):,} gaps", board.columns(), measured_rows, note),
+        ReportTable(f"aNLG: {rows.place}, {len(rows.items):,} gaps", (*board.columns(), SECONDS), measured_rows, note),
         *([board.comparison("aNLG: differences", [(first, other) for other in others])] if others else []),
         _quoted(),
         _examples(rows.items, board),
@@ -70,7 +75,7 @@ def anlg(bench: Bench) -> list[Section]:
 
 def anlg_needs(bench: Bench) -> list[Need]:
     rows = bench.rows("anlg", "dev")
-    return [(item, rows) for item in _systems(bench, rows) if isinstance(item, Reflective)]
+    return [(item, rows) for item in _systems(bench, rows) if isinstance(item, Generated)]
 
 
 def _systems(bench: Bench, rows: Rows) -> list[System]:

@@ -10,7 +10,7 @@ import torch
 
 import refdec
 from refdec.errors import SettingsError
-from refdec.evaluate.experiments import ablations, infilling, paraphrasing, score_agreement, trust, upsa
+from refdec.evaluate.experiments import ablations, competition, infilling, paraphrasing, score_agreement, trust, upsa
 from refdec.evaluate.experiments.bench import Bench, Experiment, check_experiments
 from refdec.evaluate.judging.stand_in import JUDGED
 from refdec.evaluate.reports.as_html import html
@@ -27,6 +27,15 @@ COMPARED = (*paraphrasing.METRICS, *paraphrasing.VERDICTS)
 EXPERIMENTS = {
     "quora": Experiment(paraphrasing.quora, paraphrasing.quora_needs, COMPARED, (check_plots,)),
     "twitter": Experiment(paraphrasing.twitter, paraphrasing.twitter_needs, COMPARED, (check_plots,)),
+    "quora-systems": Experiment(
+        competition.quora_systems, competition.quora_systems_needs, competition.METRICS, (check_plots,)
+    ),
+    "twitter-systems": Experiment(
+        competition.twitter_systems, competition.twitter_systems_needs, competition.METRICS, (check_plots,)
+    ),
+    "sentences-systems": Experiment(
+        competition.sentences_systems, competition.sentences_systems_needs, competition.METRICS, (check_plots,)
+    ),
     "upsa": Experiment(upsa.upsa, upsa.upsa_needs, upsa.METRICS),
     "contexts": Experiment(ablations.contexts, ablations.contexts_needs, ablations.METRICS, (check_plots,)),
     "weights": Experiment(ablations.weights, ablations.weights_needs, ablations.METRICS),

@@ -14,7 +14,7 @@ from refdec.evaluate.experiments.outputs import OutputRow
 from refdec.evaluate.experiments.runs import Rows
 from refdec.evaluate.experiments.scoreboard import Scoreboard
 from refdec.evaluate.experiments.selection import best, cutoff_for, is_ranked, novelty_at, top
-from refdec.evaluate.experiments.systems import GivenText, Reflective, Saved, System
+from refdec.evaluate.experiments.systems import Generated, GivenText, Reflective, Saved, System
 from refdec.evaluate.judging.metric import Outputs
 from refdec.evaluate.judging.stand_in import QUORA, TWITTER, Thresholds
 from refdec.evaluate.reports.quoted import SOURCE, quoted, quoted_rows
@@ -53,7 +53,7 @@ def twitter_needs(bench: Bench) -> list[Need]:
 
 
 def _compared_needs(bench: Bench, rows: tuple[Rows, Rows]) -> list[Need]:
-    systems = [item for item in bench.chosen(ParaphraseSettings, USUAL) if isinstance(item, Reflective)]
+    systems = [item for item in bench.chosen(ParaphraseSettings, USUAL) if isinstance(item, Generated)]
     return [(item, part) for item in systems for part in dict.fromkeys(rows)]
 
 
@@ -79,7 +79,7 @@ def _compared(
     for item in systems:
         system_rows = [outputs[item.name][key] for key in rows.ids]
         if not is_ranked(system_rows):
-            board.add(item.name, outputs_for(rows, [row["output"] for row in system_rows]))
+            board.add(item.name, outputs_for(rows, [top(row) for row in system_rows]))
             chosen[item.name] = [item.name]
             continue
         other = system_rows if tuned.place == rows.place else _tuning(bench, item, tuned)
@@ -89,7 +89,7 @@ def _compared(
     sections: list[Section] = [
         _table(board, f"{title}: {rows.place}", ranked, tables, cutoffs),
         *_pairs(board, title, systems, chosen),
-        *_curves(board, title, systems, outputs, rows, tables),
+        *curves(board, title, systems, outputs, rows, tables),
         examples(title, rows, board, list(ranked)),
     ]
     if bench.metrics:
@@ -170,7 +170,7 @@ def _pairs(board: Scoreboard, title: str, systems: Sequence[System], chosen: dic
     return [board.comparison(f"{title}: differences", pairs)] if pairs else []
 
 
-def _curves(
+def curves(
     board: Scoreboard,
     title: str,
     systems: Sequence[System],
@@ -196,16 +196,23 @@ def _curves(
                 point = board.point(board.outputs[item.name], "novelty", key, item.name)
                 series.append(Series(item.name, (point,), line=False))
         paper_figures = [
-            (name, figures) for name, figures in quoted(tables[0]) if {key, "novelty"} <= figures.keys()
-            and name not in ("Source", "Reference")
-        ]  # fmt: skip
+            (name, figures)
+            for name, figures in (quoted(tables[0]) if tables else ())
+            if {key, "novelty"} <= figures.keys() and name not in ("Source", "Reference")
+        ]
         if paper_figures:
             points = [PlotPoint(figures["novelty"], figures[key], label=name) for name, figures in paper_figures]
             series.append(Series(SOURCE, tuple(points), quoted=True, line=False))
-        slug = f"{title.lower()}-{key}"
+        slug = f"{title.lower().replace(' ', '-')}-{key}"
         what = board.metrics[key].title
         result.append(Plot(slug, f"{title}: {what} against Novelty", "Novelty", what, tuple(series)))
     return result
+
+
+def system_names(board: Scoreboard, item: System) -> list[str]:
+    """The rows of a system in a table: with and without a Novelty that was asked for."""
+    names = (item.name, *(f"{item.name} {target}" for target in TARGETS))
+    return [name for name in names if name in board.outputs]
 
 
 def examples(title: str, rows: Rows, board: Scoreboard, names: Sequence[str]) -> Examples:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refdec.baselines.method import fillings, paraphrases
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.experiments.data import Example, Graded, Segment, StoryGap
 from refdec.evaluate.experiments.outputs import OutputFile, OutputRow, matched, read_outputs
-from refdec.evaluate.experiments.systems import GivenText, Reflective, Saved, System
+from refdec.evaluate.experiments.systems import Competing, Generated, GivenText, Reflective, Saved, System
 from refdec.results import Score
 from refdec.settings import FingerprintSettings, InfillSettings, ParaphraseSettings, ScoreSettings
 from refdec.tasks.reflector import Reflector
@@ -52,7 +53,7 @@ class Runs:
     tell: Tell
     unfinished: bool = False  # whether rows that are not there yet may be left out
 
-    def path(self, system: Reflective, rows: Rows) -> Path:
+    def path(self, system: Generated, rows: Rows) -> Path:
         return self.folder / "outputs" / rows.place / f"{system.name}.jsonl"
 
     def outputs(self, system: System, rows: Rows) -> dict[str, OutputRow]:
@@ -60,34 +61,62 @@ class Runs:
         if isinstance(system, GivenText):
             return {str(item.id): {"output": _yardstick(system.name, item)} for item in rows.items}
         path = system.path if isinstance(system, Saved) else self.path(system, rows)
-        if isinstance(system, Reflective) and self.make is not None:
-            self._generate(self.make(), system, rows, path)
+        if isinstance(system, Generated) and self.make is not None:
+            self._generate(self.make, system, rows, path)
         saved = read_outputs(path)
         ids = [key for key in rows.ids if key in saved] if self.unfinished else rows.ids
         if not ids:
             raise InputError(f"{path} has outputs for none of these rows. Generate them first.")
         return dict(zip(ids, matched(saved, ids, path, known={*rows.ids, *rows.known}), strict=True))
 
-    def _generate(self, reflector: Reflector, system: Reflective, rows: Rows, path: Path) -> None:
+    def _generate(self, make: Make, system: Generated, rows: Rows, path: Path) -> None:
         """Rows for the items that the file does not have yet."""
-        kind, make_rows = MAKERS[type(rows.items[0])]
-        settings = system.settings(kind)
-        if isinstance(settings, ScoreSettings):
-            settings = settings.replace(resamples=0)  # intervals of single scores are not reported
-        mark = signature(settings.task, reflector.pair, settings)
+        maker = _refdec(make(), system, rows) if isinstance(system, Reflective) else _competitor(make, system, rows)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with OutputFile(path, mark, rows.ids) as file:
+        with OutputFile(path, maker.signature, rows.ids) as file:
             todo = [item for item in rows.items if str(item.id) not in file.done]
             if not todo:
                 return
             work = f"{system.name} for {rows.place}"
             self.tell(work, len(file.done), len(rows.items))
             began = time.perf_counter()
-            for item, row in zip(todo, make_rows(reflector, todo, settings), strict=True):
+            for item, row in zip(todo, maker.rows(todo), strict=True):
                 now = time.perf_counter()
-                file.append({"id": str(item.id), **row, "signature": mark, "seconds": round(now - began, 3)})
+                made = {"id": str(item.id), **row, "signature": maker.signature, "seconds": round(now - began, 3)}
+                file.append(made)
                 began = now
                 self.tell(work, len(file.done), len(rows.items))
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """What makes the outputs of a system for items of one kind."""
+
+    signature: str
+    rows: Callable[[Sequence[Any]], Iterator[OutputRow]]
+
+
+def _refdec(reflector: Reflector, system: Reflective, rows: Rows) -> _Maker:
+    kind, make_rows = MAKERS[type(rows.items[0])]
+    settings = system.settings(kind)
+    if isinstance(settings, ScoreSettings):
+        settings = settings.replace(resamples=0)  # intervals of single scores are not reported
+    mark = signature(settings.task, reflector.pair, settings)
+    return _Maker(mark, lambda items: make_rows(reflector, items, settings))
+
+
+def _competitor(make: Make, system: Competing, rows: Rows) -> _Maker:
+    """The pair of models is loaded only for a method that runs on it."""
+    method = system.chosen.load(lambda: make().pair)
+
+    def fill(gaps: Sequence[StoryGap]) -> Iterator[OutputRow]:
+        return (result.to_dict() for result in fillings(method, ((gap.left, gap.right) for gap in gaps)))
+
+    def paraphrase(examples: Sequence[Example]) -> Iterator[OutputRow]:
+        results = paraphrases(method, dict.fromkeys(item.source for item in examples))
+        return _once_each(examples, (result.to_dict() for result in results))
+
+    return _Maker(method.signature, fill if isinstance(rows.items[0], StoryGap) else paraphrase)
 
 
 def _yardstick(name: str, item: Any) -> str:
@@ -99,13 +128,17 @@ def _yardstick(name: str, item: Any) -> str:
 def _paraphrases(
     reflector: Reflector, examples: Sequence[Example], settings: ParaphraseSettings
 ) -> Iterator[OutputRow]:
-    """Ranked paraphrases of every source; one that stands in several rows is paraphrased once."""
-    sources = [example.source for example in examples]
-    results = reflector.paraphrase(iter(dict.fromkeys(sources)), settings)
-    left, results_by_source = Counter(sources), dict[str, OutputRow]()
-    for source in sources:
+    """Ranked paraphrases of every source."""
+    results = reflector.paraphrase(iter(dict.fromkeys(example.source for example in examples)), settings)
+    return _once_each(examples, (result.to_dict() for result in results))
+
+
+def _once_each(examples: Sequence[Example], results: Iterator[OutputRow]) -> Iterator[OutputRow]:
+    """A row for every example, from results for the sources; one that stands in several rows has one result."""
+    left, results_by_source = Counter(example.source for example in examples), dict[str, OutputRow]()
+    for source in [example.source for example in examples]:
         if source not in results_by_source:
-            results_by_source[source] = next(results).to_dict()
+            results_by_source[source] = next(results)
         left[source] -= 1
         yield results_by_source[source] if left[source] else results_by_source.pop(source)
 

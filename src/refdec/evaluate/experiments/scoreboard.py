@@ -6,13 +6,17 @@ Statistics of rows are computed once for each system and metric. Knows metrics a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from refdec.evaluate.experiments.outputs import OutputRow
 from refdec.evaluate.judging.metric import AnyMetric, Outputs, WholeMetric
 from refdec.evaluate.judging.statistics import Comparison, compare, summary
 from refdec.evaluate.reports.report import Cell, PlotPoint, ReportColumn, ReportRow, ReportTable
 from refdec.metrics.bootstrap import Draws, Numbers, draws
+
+SECONDS = ReportColumn("seconds", "seconds", "", 2)
+"""What a row took to generate, in the mean."""
 
 LEAST_ROWS = 20
 """Rows below which systems are not tested for a difference."""
@@ -88,6 +92,12 @@ class Scoreboard:
 
     def note(self, more: str = "") -> str:
         return f"{INTERVALS.format(f'{self.resamples:,}', self.rows)} {more}".strip()
+
+
+def timed(row: ReportRow, outputs: Sequence[OutputRow]) -> ReportRow:
+    """The row of a table with the mean time of its outputs, where that is known."""
+    seconds = [float(output["seconds"]) for output in outputs if "seconds" in output]
+    return replace(row, cells={**row.cells, SECONDS.key: Cell(sum(seconds) / len(seconds) if seconds else None)})
 
 
 def stars(p: float, rows: int) -> str:

@@ -18,11 +18,13 @@ STEPS = 12
 
 def is_ranked(rows: Sequence[OutputRow]) -> bool:
     """Whether these are candidates to choose from, or one text each."""
-    return bool(rows) and "results" in rows[0]
+    return any(len(row.get("results", ())) > 1 for row in rows)
 
 
 def top(row: OutputRow) -> str:
-    """The best-ranked candidate, copy or not; the source where nothing was generated."""
+    """The one output, or the best-ranked candidate, copy or not; the source where nothing was generated."""
+    if "output" in row:
+        return str(row["output"])
     return str(row["results"][0]["text"]) if row["results"] else str(row["source"])
 
 

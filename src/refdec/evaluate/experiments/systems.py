@@ -1,19 +1,30 @@
 """Systems by name: what is compared with what.
 
 `source` and `reference` are texts of the data; `rd` is refdec itself, with a preset and changes where they are named
-(`rd:paper,contexts=240`); everything else is a file of outputs. Knows names and settings, loads nothing.
+(`rd:paper,contexts=240`); competing systems have names of their own (`upsa,steps=50`, see `baselines`), or are folders
+with a trained one; everything else is a file of outputs. Knows names and settings, loads nothing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from refdec.baselines.named_methods import INFILLERS, PARAPHRASERS, ChosenMethod, NamedMethod, choose_method
 from refdec.errors import InputError, SettingsError
 from refdec.evaluate.experiments.lines import find_file
-from refdec.settings import AnySettings, did_you_mean, named_changes, preset
+from refdec.settings import (
+    AnySettings,
+    InfillSettings,
+    ParaphraseSettings,
+    Settings,
+    did_you_mean,
+    named_changes,
+    preset,
+)
 
 YARDSTICKS = ("source", "reference")
 
@@ -53,7 +64,26 @@ class Reflective:
         return preset(kind, self.preset).replace(**self.changes)
 
 
-System = GivenText | Saved | Reflective
+@dataclass(frozen=True, slots=True)
+class Competing:
+    """A competing system, which is run as refdec is."""
+
+    chosen: ChosenMethod[Any]
+
+    @property
+    def name(self) -> str:
+        """Also the name of its file of outputs."""
+        return self.chosen.label
+
+
+Generated = Reflective | Competing
+System = GivenText | Saved | Generated
+
+METHODS: dict[type[Settings], Mapping[str, NamedMethod[Any]]] = {
+    ParaphraseSettings: PARAPHRASERS,
+    InfillSettings: INFILLERS,
+}
+"""The competing systems of each task."""
 
 
 def system(text: str, kind: type[AnySettings], default: str) -> System:
@@ -64,10 +94,14 @@ def system(text: str, kind: type[AnySettings], default: str) -> System:
         reflective = _reflective(text.partition(":")[2], default)
         reflective.settings(kind)  # refuses what does not exist
         return reflective
+    methods = METHODS.get(kind, {})
+    chosen = choose_method(text, methods)
+    if chosen is not None:
+        return Competing(chosen)
     path = Path(text)
     if find_file(path) is not None:
         return Saved(path)
-    names = (*YARDSTICKS, "rd")
+    names = (*YARDSTICKS, "rd", *methods)
     if path.suffix or "/" in text:
         raise InputError(f"There is no file {text}. A system is {', '.join(names)} or a file of outputs.")
     raise SettingsError(
