@@ -410,9 +410,8 @@ def test_the_examples_in_the_help_text_run(
         assert out or "the fingerprint is in" in err or "What made them is in" in err or "serving on" in err
 
 
-SECTIONED = [
-    name for name in HELPFUL if name not in ("batch", "evaluate", "diff", "study") and not name.startswith("study ")
-]
+GROUPS = ("batch", "evaluate", "diff", "study", "method")
+SECTIONED = [name for name in HELPFUL if name not in GROUPS and not name.startswith("study ")]
 
 
 @pytest.mark.parametrize("name", SECTIONED)

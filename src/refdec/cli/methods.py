@@ -32,7 +32,7 @@ method_option = click.option(
     metavar="NAME",
     cls=SectionedOption,
     section="Models",
-    help="a competing system in place of refdec (see refdec method list)",
+    help="a competing system (see refdec method list)",
 )
 
 
