@@ -6,6 +6,7 @@ Also decides which tests `make check` leaves out, and keeps the user's environme
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -183,6 +184,14 @@ def untrained(request: pytest.FixtureRequest, tokens: Tokens) -> Reflector:
         torch.manual_seed(0)
         forward, backward = (make(LlamaForCausalLM(config).eval(), direction, 0) for direction in Direction)
     return Reflector(Pair(forward, backward, tokens, "untrained"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def heard() -> Iterator[None]:
+    """Ctrl-C reaches what tests start, also where the suite is a background job and would pass on that it is ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

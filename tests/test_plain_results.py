@@ -184,7 +184,7 @@ def test_the_note_of_a_result_is_in_json() -> None:
 def test_results_of_every_preset_have_costs_and_changes(small_reflector: Reflector, preset: str) -> None:
     for result in (
         small_reflector.paraphrase("The train was late again.", preset, **TINY),
-        small_reflector.rewrite("Anna walked to the house.", preset, left="It was late.", **TINY | {"samples": 24}),
+        small_reflector.rewrite("Anna walked to the house.", preset, left="It was late.", **TINY | {"samples": 240}),
     ):
         assert result.candidates
         for item in result:

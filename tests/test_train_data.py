@@ -603,7 +603,6 @@ def test_what_goes_wrong_in_a_process_reaches_the_caller(tmp_path: Path, tokens:
 
 
 SCRIPT = """
-import signal
 import sys
 import time
 from pathlib import Path
@@ -623,7 +622,6 @@ def step(counts):
         time.sleep(0.01)
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # also where a background job ignores it
     sys.exit(main())
 """
 
