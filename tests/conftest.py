@@ -188,7 +188,7 @@ def untrained(request: pytest.FixtureRequest, tokens: Tokens) -> Reflector:
 
 @pytest.fixture(scope="session", autouse=True)
 def heard() -> Iterator[None]:
-    """Ctrl-C reaches what tests start, also where the suite is a background job and would pass on that it is ignored."""
+    """Ctrl-C reaches what tests start, also where the suite is a background job, which ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
