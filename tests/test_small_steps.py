@@ -89,6 +89,12 @@ def test_small_turns_say_the_same(source: str, text: str) -> None:
     assert compare(source, text).cost <= FAITHFUL
 
 
+def test_what_is_sorted_by_two_things_keeps_their_order() -> None:
+    assert turned("It was found by Kubota and Leopoldt.") >= {"It was found by Leopoldt and Kubota."}
+    for verb in ("sorted", "ranked", "ordered"):
+        assert not any("title and year" in text for text in turned(f"The list was {verb} by year and title."))
+
+
 @pytest.mark.parametrize(
     ("source", "text"),
     [

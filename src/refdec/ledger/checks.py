@@ -8,7 +8,7 @@ from __future__ import annotations
 from refdec.ledger.clauses import spliced, unfinished
 from refdec.ledger.doers import doers
 from refdec.ledger.forms import plurals, tenses
-from refdec.ledger.links import moved_modifiers
+from refdec.ledger.links import moved_appositions, moved_modifiers, moved_quantifiers
 from refdec.ledger.logic import conditions, modals, negation, persons, question
 from refdec.ledger.roles import numbers, roles, turned_spans
 from refdec.ledger.small_words import small_words
@@ -30,6 +30,8 @@ CHECKS = (
     roles,
     doers,
     moved_modifiers,
+    moved_quantifiers,
+    moved_appositions,
     grammar,
     spliced,
     unfinished,

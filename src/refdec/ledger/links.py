@@ -1,4 +1,5 @@
-"""Words that belong together in the source: an adjective and its noun. In another text it may not go with another noun.
+"""Words that belong together in the source: an adjective and its noun, a quantifier and what it counts, a noun and its
+name. In another text they may not go with other words.
 
 Looks at two aligned readings. Where a word stands alone after a verb, as in "the house is large", nothing is said.
 """
@@ -7,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from refdec.ledger.alignment import Alignment
+from refdec.ledger import function_words as closed
+from refdec.ledger.alignment import Alignment, name_runs
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.reading import Word
@@ -28,6 +30,44 @@ def moved_modifiers(alignment: Alignment) -> Iterator[Change]:
             continue
         if source.words[origin].lower != source.words[own[-1]].lower and source.words[origin].is_part("n"):
             yield change("moved", source, (at, own[-1]), text, (other, new[-1]), COSTS.moved)
+
+
+_QUANTIFIERS = closed.words("most all both several many few each every no half")
+_REACH = 3
+"""Words from a quantifier to what it counts: "most of the people"."""
+
+
+def moved_quantifiers(alignment: Alignment) -> Iterator[Change]:
+    """A quantifier that counts something else: "most people know the tools", "people know the most tools"."""
+    source, text = alignment.source, alignment.text
+    for at, other in sorted(alignment.to_text.items()):
+        if source.words[at].lower not in _QUANTIFIERS or source.words[at].lower != text.words[other].lower:
+            continue
+        counted = at + 1
+        if counted >= len(source.words) or not source.words[counted].is_part("n"):
+            continue
+        new = alignment.to_text.get(counted)
+        if new is not None and not 0 < new - other <= _REACH:
+            yield change("moved", source, (at, counted), text, (other,), COSTS.moved)
+
+
+def moved_appositions(alignment: Alignment) -> Iterator[Change]:
+    """A name beside its noun that belongs to another one: "the chief, Ann Lee, left", "the chief of Ann Lee left"."""
+    source, text = alignment.source, alignment.text
+    for run in name_runs(source, ()):
+        first, last = run[0], run[-1]
+        if first < 2 or last + 1 >= len(source.words) or first not in alignment.to_text:
+            continue
+        noun, new = source.words[first - 2], alignment.to_text[first]
+        beside = noun.is_part("n") and _stands_between(source.words, first, last, (",",), ",")
+        if beside and _stands_between(text.words, new, new + last - first, ("of", "for", "with", "against")):
+            yield change("moved", source, run, text, (new - 1, new), COSTS.roles)
+
+
+def _stands_between(words: Sequence[Word], first: int, last: int, before: tuple[str, ...], after: str = "") -> bool:
+    """Whether these words stand after one of some words, and before a mark, or with none named, before no comma."""
+    following = words[last + 1].text if last + 1 < len(words) else "."
+    return first > 0 and words[first - 1].lower in before and (following == after if after else following != ",")
 
 
 def _is_modifier(word: Word) -> bool:

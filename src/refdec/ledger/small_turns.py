@@ -135,11 +135,14 @@ def _owners(source: str) -> Iterator[Step]:
 
 
 _WORD = r"[A-Z][\w-]+|[a-z]{4,}"
-_PAIR = re.compile(rf"(?<= (?:of|by|in|to) )(?P<one>{_WORD}) and (?P<other>{_WORD})(?=[.,;?]| (?:in|at|on|for|from)\b)")
+_PAIR = re.compile(
+    rf"(?<= (?:of|by|in|to) )(?<!(?:ranked|sorted) by )(?<!ordered by )(?P<one>{_WORD}) and (?P<other>{_WORD})"
+    r"(?=[.,;?]| (?:in|at|on|for|from)\b)"
+)
 
 
 def _pairs(source: str) -> Iterator[Step]:
-    """ "By Kubota and Leopoldt", "by Leopoldt and Kubota"."""
+    """ "By Kubota and Leopoldt", "by Leopoldt and Kubota"; not after "sorted by", where the order counts."""
     for match in _PAIR.finditer(source):
         if match["one"][0].isupper() == match["other"][0].isupper():
             yield Step(match.start(), match.end(), f"{match['other']} and {match['one']}")

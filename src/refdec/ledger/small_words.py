@@ -145,11 +145,21 @@ def _prepositions(
         cost = COSTS.noun_preposition
     elif alike or not same:
         cost = COSTS.pronoun
-    elif lost and new and changed & closed.DIRECTIONS:
+    elif changed & closed.DIRECTIONS and ((lost and new) or _governs_alone(source, lost) or _governs_alone(text, new)):
         cost = COSTS.direction
     else:
         cost = COSTS.preposition
     yield change("preposition", source, lost, text, new, cost)
+
+
+def _governs_alone(reading: Reading, places: Sequence[int]) -> bool:
+    """Whether one of these prepositions, in a list, is not the one before: "to the town or over the hill"."""
+    for at in places:
+        if at and reading.words[at - 1].lower in ("and", "or"):
+            earlier = [word.lower for word in reading.words[: at - 1] if word.kind == "preposition"]
+            if earlier and earlier[-1] != reading.words[at].lower:
+                return True
+    return False
 
 
 def _after_noun(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> bool:
