@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from refdec.baselines.folder import Card, read_card
 from refdec.baselines.method import Infiller, Method, Paraphraser
+from refdec.baselines.prompt import Prompting, PromptSettings
 from refdec.errors import SettingsError
 from refdec.lm.pair import Pair
 from refdec.settings import Settings, named_changes
@@ -39,7 +40,13 @@ class NamedMethod(Generic[AnyMethod]):
     trained: bool = False
 
 
-PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {}
+PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
+    "prompt": NamedMethod(
+        "the forward model asked in plain words after a few examples",
+        PromptSettings,
+        lambda pair, settings, _: Prompting(pair(), settings),
+    ),
+}
 INFILLERS: dict[str, NamedMethod[Infiller]] = {}
 
 
