@@ -36,6 +36,10 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
         if not isinstance(value, bool):
             raise SettingsError(f"{item.name} is {value!r}; it must be True or False.")
         return
+    if isinstance(item.default, str):
+        if not isinstance(value, str):
+            raise SettingsError(f"{item.name} is {value!r}; it must be text.")
+        return
     whole = isinstance(item.default, int)
     kind = "a whole number" if whole else "a number"
     good_type = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
@@ -86,9 +90,9 @@ def documented(kind: type[AnySettings]) -> type[AnySettings]:
 def _explained(item: dataclasses.Field[Any]) -> str:
     details = item.metadata
     symbol = f" ({details['symbol']} in the paper)" if details["symbol"] else ""
-    span = f"{details['low']} to {details['high']}"
+    span = "text" if isinstance(item.default, str) else f"{details['low']} to {details['high']}"
     values = "True or False" if isinstance(item.default, bool) else " or ".join(details["choices"]) or span
-    return f"{details['help']}{symbol}; {values}, default {item.default}"
+    return f"{details['help']}{symbol}; {values}, default {item.default or 'none' if span == 'text' else item.default}"
 
 
 @documented
