@@ -90,10 +90,9 @@ class Prompting:
         bodies = await self._sampled(prompt, source)
         extracted = [text for body in bodies for text in extract(body, "left", FRAME, asked)[:1]]
         scores = await self._scores(prompt, list(dict.fromkeys([asked, *extracted])))
-        own_score = scores.pop(asked)
-        proposals = [Proposal(_restored(text, source), score) for text, score in scores.items()]
+        proposals = [Proposal(_restored(text, source), scores[text]) for text in dict.fromkeys(extracted)]
         ranked = sorted(proposals, key=lambda item: (is_copy(item.text, source), -item.score, item.text))
-        return ranked or [Proposal(source, own_score)]
+        return ranked or [Proposal(source, scores[asked])]
 
     def _prompt(self, source: str) -> Prompt:
         """The source after as many examples as the model can read beside it."""
