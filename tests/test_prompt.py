@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -50,8 +51,8 @@ def pair_saying(shares: dict[str, float], window: int = 200) -> Pair:
     return Pair(models[0], models[1], tokens, "letters", FEW)
 
 
-def ask(pair: Pair, *sources: str, **changes: float) -> list[ProposedParaphrases]:
-    settings = PromptSettings(**{"top_p": 1.0, "temperature": 1.0, **changes})
+def ask(pair: Pair, *sources: str, **changes: Any) -> list[ProposedParaphrases]:
+    settings = PromptSettings(temperature=1.0, top_p=1.0).replace(**changes)
     return list(paraphrases(Prompting(pair, settings), sources))
 
 
@@ -60,12 +61,12 @@ def test_proposals_are_ranked_by_their_mean_log_probability_and_copies_come_last
     (result,) = ask(pair, "a-bc!", samples=60)
     assert [item.text for item in result.proposals] == ["g+hi!", "x=yzuvw!", "a-bc!"]
     # two quotes, a space and the letters of each; all but the first letter are certain
-    expected = [math.log(0.3) / 8, math.log(0.1) / 10, math.log(0.6) / 8]
+    expected = [math.log(0.3) / 8, math.log(0.1) / 11, math.log(0.6) / 8]
     assert [item.score for item in result.proposals] == pytest.approx(expected, abs=1e-4)
 
 
 def test_temperature_sharpens_and_flattens() -> None:
-    pair = pair_saying({"a-bc!": 0.7, "g+hi!": 0.2999, "x=yz!": 0.0001})
+    pair = pair_saying({"a-bc!": 0.7, "g+hi!": 0.299, "x=yz!": 0.001})
     texts = [
         {item.text for item in ask(pair, "cab!", temperature=heat, samples=100)[0].proposals} for heat in (0.05, 1, 3)
     ]

@@ -74,7 +74,8 @@ def both_ways(home: Path) -> Path:
     wholes = dict.fromkeys([*sorted(pieces), *(text for row in grown for text in row)])
     vocabulary = {text: number for number, text in enumerate(["<s>", "<pad>", "</s>", "<unk>", *wholes])}
     tokenizer = NllbTokenizer(vocab=vocabulary, merges=list(merges), extra_special_tokens=["eng_Latn", "fra_Latn"])
-    sources, targets = [], []
+    sources: list[list[int]] = []
+    targets: list[list[int]] = []
     for pairs, *codes in ((THERE, "eng_Latn", "fra_Latn"), (BACK, "fra_Latn", "eng_Latn")):
         some = [pair for pair in pairs if "waits" in " ".join(pair)]
         for rows, texts, code in zip((sources, targets), zip(*some, strict=True), codes, strict=True):

@@ -84,7 +84,7 @@ class Translator:
         inputs = {name: encoded[name].to(self.model.device) for name in ("input_ids", "attention_mask")}
         self._refuse_long(texts, inputs["attention_mask"])
         with quietly():
-            made = self.model.generate(  # type: ignore[operator]
+            made = self.model.generate(
                 **inputs,
                 num_beams=beams,
                 num_return_sequences=keep,
