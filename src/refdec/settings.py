@@ -136,6 +136,13 @@ class ParaphraseSettings(FingerprintSettings):
     copying: float = setting(0.0, "nats that following the source costs", low=0, high=1_000)
     populations: int = setting(1, "groups of samples, steered apart", low=1, high=1_000)
     rounds: int = setting(1, "rounds of samples if few are faithful", low=1, high=100)
+    steered: bool = setting(True, "let the ledger steer samples, besides ranking")
+    sides: str = setting("both", "sides that describe, write and judge", choices=("both", "right", "left"))
+    top_p: float = setting(0.0, "fixed nucleus of generations; 0: by entropy", low=0, high=1)
+
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        return ("right", "left") if self.sides == "both" else (self.sides,)
 
 
 @documented
