@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from refdec import Pair, Reflector, SettingsError
+from refdec.lm.examples import Examples
+from refdec.reflect.mixture import generate
 from refdec.reflect.schedule import run
 from refdec.settings import ParaphraseSettings, RewriteSettings
 from refdec.tasks import echoing, faithful
+from refdec.tasks.constraints import NONE
 from refdec.tasks.steering import Faithful
 from tests.conftest import TINY
 
@@ -51,16 +54,13 @@ def test_a_fingerprint_of_both_sides_serves_one(small_reflector: Reflector) -> N
 def test_a_fixed_nucleus_replaces_the_calibrated_one(
     small_reflector: Reflector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from refdec.tasks import candidates
-
     nuclei: list[float] = []
-    generate = candidates.generate
 
     async def watched(mixture: Any, *given: Any) -> Any:
         nuclei.append(mixture.top_p)
         return await generate(mixture, *given)
 
-    monkeypatch.setattr(candidates, "generate", watched)
+    monkeypatch.setattr("refdec.tasks.candidates.generate", watched)
     small_reflector.paraphrase(SOURCE, "paper", **TINY)
     calibrated = nuclei[:]
     small_reflector.paraphrase(SOURCE, "paper", **TINY, top_p=0.9)
@@ -78,7 +78,7 @@ def saying(pair: Pair, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> list[
 
     monkeypatch.setattr(echoing, "_particles", watched)
     settings = ParaphraseSettings(**TINY, echo=1.0, ledger=1.5, copying=0.9, populations=2).replace(**changes)
-    one = echoing.Saying(pair, SOURCE, settings, faithful.Constraints(), 0, settings.entropy)
+    one = echoing.Saying(pair, SOURCE, settings, NONE, 0, settings.entropy)
     run(pair, echoing.reworded(one))
     return seen
 
@@ -86,8 +86,6 @@ def saying(pair: Pair, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> list[
 def test_unsteered_samples_pay_nothing_and_the_ledger_still_ranks(
     untrained: Reflector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from refdec.lm.examples import Examples
-
     pair = replace(untrained.pair, examples=Examples((("It was late.", "The hour was late."),)))
     steered = saying(pair, monkeypatch)
     assert [potential.strength for _, potential in steered] == [1.5] * 4
@@ -112,9 +110,7 @@ def test_without_a_ledger_nothing_is_priced_or_joined(untrained: Reflector, monk
         patch.setattr(faithful, "compare", refused)
         patch.setattr(faithful, "joined", refused)
         settings = ParaphraseSettings(**TINY, echo=1.0)
-        free = run(untrained.pair, faithful._priced(untrained.pair, SOURCE, settings, faithful.Constraints()))
+        free = run(untrained.pair, faithful._priced(untrained.pair, SOURCE, settings, NONE))
     assert set(free.costs.values()) == {0.0}
-    ruled = run(
-        untrained.pair, faithful._priced(untrained.pair, SOURCE, settings.replace(ledger=1.5), faithful.Constraints())
-    )
+    ruled = run(untrained.pair, faithful._priced(untrained.pair, SOURCE, settings.replace(ledger=1.5), NONE))
     assert ruled.costs["A lorry fell into the sea."] > 1

@@ -137,7 +137,7 @@ class ParaphraseSettings(FingerprintSettings):
     populations: int = setting(1, "groups of samples, steered apart", low=1, high=1_000)
     rounds: int = setting(1, "rounds of samples if few are faithful", low=1, high=100)
     steered: bool = setting(True, "let the ledger steer samples, besides ranking")
-    sides: str = setting("both", "sides that describe, write and judge", choices=("both", "right", "left"))
+    sides: str = setting("both", "sides that count", choices=("both", "right", "left"))
     top_p: float = setting(0.0, "fixed nucleus of generations; 0: by entropy", low=0, high=1)
 
     @property
