@@ -91,6 +91,16 @@ def test_jobs_in_one_batch_are_sampled_as_if_alone(tiny_lm: LanguageModel, chose
     assert complete(sample_all(tiny_lm, jobs)) == alone
 
 
+def test_the_weight_of_a_single_expert_is_a_temperature_in_a_batch_too(tiny_lm: LanguageModel) -> None:
+    jobs = [
+        Sampling([[5, 6]], torch.tensor([weight]), uniforms(0, "a", "y", 6, 5), 1.0, EVERYTHING)
+        for weight in (4.0, 0.5)
+    ]
+    cold, hot = alone = [sample_branching(tiny_lm, job) for job in jobs]
+    assert cold != hot
+    assert complete(sample_static(tiny_lm, jobs)) == alone
+
+
 @pytest.mark.parametrize("limit", [1, 20_000, 10**9])
 def test_however_little_memory_a_batch_may_take_the_samples_are_the_same(
     tiny_lm: LanguageModel, monkeypatch: pytest.MonkeyPatch, limit: int

@@ -36,6 +36,10 @@ def _check(item: dataclasses.Field[Any], value: Any) -> None:
         if not isinstance(value, bool):
             raise SettingsError(f"{item.name} is {value!r}; it must be True or False.")
         return
+    if isinstance(item.default, str):
+        if not isinstance(value, str):
+            raise SettingsError(f"{item.name} is {value!r}; it must be text.")
+        return
     whole = isinstance(item.default, int)
     kind = "a whole number" if whole else "a number"
     good_type = isinstance(value, int if whole else (int, float)) and not isinstance(value, bool)
@@ -86,9 +90,9 @@ def documented(kind: type[AnySettings]) -> type[AnySettings]:
 def _explained(item: dataclasses.Field[Any]) -> str:
     details = item.metadata
     symbol = f" ({details['symbol']} in the paper)" if details["symbol"] else ""
-    span = f"{details['low']} to {details['high']}"
+    span = "text" if isinstance(item.default, str) else f"{details['low']} to {details['high']}"
     values = "True or False" if isinstance(item.default, bool) else " or ".join(details["choices"]) or span
-    return f"{details['help']}{symbol}; {values}, default {item.default}"
+    return f"{details['help']}{symbol}; {values}, default {item.default or 'none' if span == 'text' else item.default}"
 
 
 @documented
@@ -132,6 +136,13 @@ class ParaphraseSettings(FingerprintSettings):
     copying: float = setting(0.0, "nats that following the source costs", low=0, high=1_000)
     populations: int = setting(1, "groups of samples, steered apart", low=1, high=1_000)
     rounds: int = setting(1, "rounds of samples if few are faithful", low=1, high=100)
+    steered: bool = setting(True, "let the ledger steer samples, besides ranking")
+    sides: str = setting("both", "sides that count", choices=("both", "right", "left"))
+    top_p: float = setting(0.0, "fixed nucleus of generations; 0: by entropy", low=0, high=1)
+
+    @property
+    def side_names(self) -> tuple[str, ...]:
+        return ("right", "left") if self.sides == "both" else (self.sides,)
 
 
 @documented

@@ -1,7 +1,8 @@
 """The competing systems by name, and how a user names one: NAME, NAME:DIR or DIR, then settings.
 
 `upsa,steps=50` is UPSA with 50 steps. A method with weights of its own is named by the folder that its training made,
-or by both where several methods run on such weights. Nothing is loaded before it is asked for.
+or by both where several methods run on such weights. One that runs on other models of the user's has these behind its
+name. Nothing is loaded before it is asked for.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from refdec.baselines.apertium import Apertium, ApertiumSettings
 from refdec.baselines.folder import Card, read_card
 from refdec.baselines.method import Infiller, Method, Paraphraser
+from refdec.baselines.prompt import Prompting, PromptSettings
+from refdec.baselines.translate import RoundTrip, TranslateSettings
 from refdec.errors import SettingsError
 from refdec.lm.pair import Pair
 from refdec.settings import Settings, named_changes
@@ -29,17 +33,37 @@ class NamedMethod(Generic[AnyMethod]):
     Attributes:
         title: what it is, in a line
         settings: the class of its settings, whose defaults are its own paper's
-        make: gets what loads the pair, the settings, and the folder of the method's own weights if it has some
+        make: gets what loads the pair, the settings, and the folder of the method's own weights if it has some; or, in
+            place of a folder, the models that the user named
         trained: whether it has weights of its own
+        models: how a user names the models that it runs on, where these are neither the pair nor its own weights
     """
 
     title: str
     settings: type[Settings]
     make: Callable[[LoadPair, Any, Path | None], AnyMethod]
     trained: bool = False
+    models: str = ""
 
 
-PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {}
+PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
+    "prompt": NamedMethod(
+        "the forward model asked in plain words after a few examples",
+        PromptSettings,
+        lambda pair, settings, _: Prompting(pair(), settings),
+    ),
+    "translate": NamedMethod(
+        "round-trip translation by models of yours",
+        TranslateSettings,
+        lambda _, settings, models: RoundTrip.load(settings, str(models)),
+        models="THERE+BACK",
+    ),
+    "apertium": NamedMethod(
+        "rule-based round-trip translation by the program apertium",
+        ApertiumSettings,
+        lambda _pair, settings, _: Apertium.installed(settings),
+    ),
+}
 INFILLERS: dict[str, NamedMethod[Infiller]] = {}
 
 
@@ -61,7 +85,8 @@ class ChosenMethod(Generic[AnyMethod]):
     def label(self) -> str:
         """What tables and files of outputs call it: weights of its own are named with their size."""
         size = [] if self.card is None else [f"{self.card.parameters / 1e6:.1f}M"]
-        parts = [self.name, *size, *(f"{name}-{value}" for name, value in self.changes.items())]
+        models = [Path(name).name for name in str(self.folder).split("+")] if self.method.models else []
+        parts = [self.name, *size, *models, *(f"{name}-{value}" for name, value in self.changes.items())]
         return re.sub(r"[^\w.-]", "_", "-".join(parts))
 
     def load(self, pair: LoadPair) -> AnyMethod:
@@ -89,9 +114,11 @@ def choose_method(
     if method.trained and card is None:
         there = f"{folder} holds no trained method" if place else f"{name} has weights of its own"
         raise SettingsError(f"{there}. Train it (refdec method train --help), and name its folder: {name}:DIR.")
-    if not method.trained and place:
+    if method.models and not place:
+        raise SettingsError(f"{name} runs on models of yours. Name them behind it: {name}:{method.models}.")
+    if not method.trained and not method.models and place:
         raise SettingsError(f"{name} has no weights of its own. Name it without a folder: {name}.")
     all_changes = {**(changes or {}), **named_changes(parts, text)}
-    chosen = ChosenMethod(name, method, all_changes, folder if card else None, card)
+    chosen = ChosenMethod(name, method, all_changes, folder if card or method.models else None, card)
     chosen.settings  # noqa: B018  refuses what does not exist
     return chosen

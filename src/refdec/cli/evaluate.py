@@ -28,7 +28,7 @@ from refdec.settings import PRESETS, did_you_mean
 @click.option("-o", "--out", type=FILE, metavar="DIR", default=Path("evaluation"), show_default=True,
               help="folder of outputs and report; an interrupted run goes on there")  # fmt: skip
 @click.option("--system", "systems", multiple=True, metavar="SYSTEM",
-              help="source, reference, rd, rd:PRESET,NAME=VALUE or a file of outputs; repeatable")  # fmt: skip
+              help="source, reference, rd, rd:PRESET,NAME=VALUE, variants, a method or a file; repeatable")  # fmt: skip
 @click.option("--preset", help="preset of a plain rd [default: fast on a CPU, the largest on a GPU]")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="metrics instead of the usual ones; repeatable"

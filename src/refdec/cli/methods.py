@@ -138,7 +138,8 @@ def list_methods() -> int:
     for option, methods in (("paraphrase --method", PARAPHRASERS), ("infill --method", INFILLERS)):
         click.echo(f"{option}:")
         for name, method in methods.items():
-            click.echo(f"  {name:12} {method.title}{' (train it first)' if method.trained else ''}")
+            needs = " (train it first)" if method.trained else f" ({name}:{method.models})" if method.models else ""
+            click.echo(f"  {name:12} {method.title}{needs}")
             click.echo(click.wrap_text(_settings(method), 100, " " * 15, " " * 15))
     return 0
 

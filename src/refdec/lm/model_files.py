@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # importing transformers takes longer than loading the embedd
 
 CHECKSUMS = "SHA256SUMS"
 HUB_FILES = ["*.safetensors", "*.safetensors.index.json", "config.json", "tokenizer*", "*.model", "vocab*", "merges*"]
-HUB_FILES += ["special_tokens_map.json", "added_tokens.json", CHECKSUMS]
+HUB_FILES += ["*.spm", "special_tokens_map.json", "added_tokens.json", "generation_config.json", CHECKSUMS]
 RELEASED = "pytorch_model.bin"
 """The only pickle that is ever read, and only if it holds OpenGPT2."""
 

@@ -123,14 +123,14 @@ def _load(forward: str | Path | None, backward: str | Path | None, where: torch.
             sources = [_Source(home, home, tuple(Direction))]
         else:
             sources = [_Source(home / direction.value, home, (direction,)) for direction in Direction]
-        name = f"{home.name}:{_digest(home)}"
+        name = f"{home.name}:{weights_digest(home)}"
         beside = home
     else:
         if forward is None:
             raise ModelError("A backward model was given without a forward one. Name both, or neither.")
         homes = (locate(forward), locate(backward))
         sources = [_Source(home, home, (direction,)) for home, direction in zip(homes, Direction, strict=True)]
-        name = "+".join(f"{home.name}:{_digest(home)}" for home in homes)
+        name = "+".join(f"{home.name}:{weights_digest(home)}" for home in homes)
         beside = homes[0]
     chosen = choose_precision([source.weights for source in sources], where, precision)
     # Not in two threads: transformers changes global state while it loads, and threads leave it changed.
@@ -247,7 +247,7 @@ def _gpt2_tokenizer(directory: Path) -> Tokenizer:
     return tokenizer
 
 
-def _digest(directory: Path) -> str:
+def weights_digest(directory: Path) -> str:
     """Eight characters that change when the weights do."""
     listing = directory / CHECKSUMS
     if listing.is_file():  # the files were verified against it already

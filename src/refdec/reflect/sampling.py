@@ -144,8 +144,9 @@ def sample_static(model: LanguageModel, jobs: Sequence[Sampling]) -> Answering[l
     writer = model.writer(reading.select(torch.from_numpy(layout.prefix).to(device)), steps)
     tokens = torch.zeros(steps, len(top_p), dtype=torch.long, device=device)
     alone = layout.rows.shape[1] == 1
+    unweighted = alone and bool((layout.shares == 1).all())
     for step in range(steps):
-        features = writer.features if alone else torch.bmm(shares[:, None], writer.features[index])[:, 0]
+        features = writer.features if unweighted else torch.bmm(shares[:, None], writer.features[index])[:, 0]
         tokens[step] = draw(model.logits(features), allowed, which, top_p, uniform[step])
         if step < steps - 1:
             writer.append(tokens[step] if alone else tokens[step][owner])

@@ -88,7 +88,10 @@ async def _generations(ensemble: Ensemble, place: Place, rules: Rules) -> list[I
     own = rules(edge_of(side, tokens, place.framed))
     steer = constraining(side, tokens, place.framed, place.constraints, place.stops, place.expected, own)
     draws = uniforms(settings.seed, place.key, f"samples {side.name}", settings.samples, place.length)
-    return await generate(Mixture.of(ensemble), place.framed, draws, place.stops, steer)
+    mixture = Mixture.of(ensemble)
+    if isinstance(settings, ParaphraseSettings) and settings.top_p:
+        mixture = replace(mixture, top_p=settings.top_p)
+    return await generate(mixture, place.framed, draws, place.stops, steer)
 
 
 def edge_of(side: Side, tokens: Tokens, framed: FramedIds) -> Edge:

@@ -92,15 +92,17 @@ class Saying:
 
 async def reworded(saying: Saying) -> list[tuple[str, str]]:
     """Texts that end where a text should, each with the side that wrote it."""
-    sides = await on_both_sides(saying.pair, lambda side: _of_side(saying, side))
-    return [(text, side) for side, texts in zip(("right", "left"), sides, strict=True) for text in texts]
+    names = saying.settings.side_names
+    sides = await on_both_sides(saying.pair, lambda side: _of_side(saying, side), names)
+    return [(text, side) for side, texts in zip(names, sides, strict=True) for text in texts]
 
 
 async def _of_side(saying: Saying, side: Side) -> list[str]:
     mixture = await with_echo(_echo(saying, side))
-    mixture = replace(mixture, top_p=min(mixture.top_p, WIDEST))
+    mixture = replace(mixture, top_p=saying.settings.top_p or min(mixture.top_p, WIDEST))
     account = Account(saying.source, backward=side.name == "right")
     settings, tokens = saying.settings, saying.pair.tokens
+    copying = settings.copying if settings.steered else 0.0
     sizes = [len(range(group, settings.samples, settings.populations)) for group in range(settings.populations)]
 
     async def population(group: int) -> Sequence[Ids]:
@@ -111,8 +113,8 @@ async def _of_side(saying: Saying, side: Side) -> list[str]:
             source=saying.framed.middle,
             stops=saying.stops,
             ends=FRAME.ends,
-            strength=settings.ledger,
-            copying=settings.copying * (2 * group + 1) / settings.populations,  # up to twice the price
+            strength=settings.ledger if settings.steered else 0.0,
+            copying=copying * (2 * group + 1) / settings.populations,  # up to twice the price
             mark=saying.source[-1] if saying.source[-1] in ".?!" else "",
         )
         return await _particles(saying, mixture, potential, group, sizes[group])

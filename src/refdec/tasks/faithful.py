@@ -132,7 +132,10 @@ async def faithful_candidates(
 async def _priced(
     pair: Pair, source: str, settings: ParaphraseSettings, constraints: Constraints, ensembles: Sequence[Ensemble] = ()
 ) -> Priced:
-    """Texts for the place of a sentence: those of the particles, and those joined from them."""
+    """Texts for the place of a sentence: those of the particles, and those joined from them.
+
+    Where no ledger is wanted, all cost nothing, and nothing is joined: the ledger says what belongs together.
+    """
     written = dict.fromkeys(await near_texts(pair, source), frozenset({STEPS}))
     costs: dict[str, float] = {}
     for number in range(settings.rounds):
@@ -145,8 +148,9 @@ async def _priced(
             for text in distinct(list(written))
             if text not in costs and not says_again(text, source) and not _is_littered(text, source)
         ]
-        costs |= {text: compare(source, text).cost for text in new}
-        costs |= joined(source, {source: 0.0} | costs, lambda text: faithful_cost(source, text), FAITHFUL)
+        costs |= {text: compare(source, text).cost if settings.ledger else 0.0 for text in new}
+        if settings.ledger:
+            costs |= joined(source, {source: 0.0} | costs, lambda text: faithful_cost(source, text), FAITHFUL)
         priced = Priced(source, costs, written)
         if priced.has_enough():
             break

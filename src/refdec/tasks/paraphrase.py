@@ -58,10 +58,12 @@ async def paraphrase(
 
     if fingerprint is None:
         stage("sampling contexts")
-        ensembles = await on_both_sides(pair, lambda side: describe_side(side, source, framed, settings))
+        ensembles = await on_both_sides(
+            pair, lambda side: describe_side(side, source, framed, settings), settings.side_names
+        )
     else:
         fingerprint.check(pair.name, source, settings)
-        ensembles = ensembles_of(pair, fingerprint)
+        ensembles = [item for item in ensembles_of(pair, fingerprint) if item.side.name in settings.side_names]
     stage("generating candidates")
     if settings.echo:
         beside = ensembles if frame is FRAMES["quoted"] else ()

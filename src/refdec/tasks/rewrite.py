@@ -80,7 +80,7 @@ async def rewrite(
         return spot.candidates(pair.tokens.decode(ids), side)
 
     stage("sampling contexts")
-    ensembles = await on_both_sides(pair, describe)
+    ensembles = await on_both_sides(pair, describe, settings.side_names)
     stage("generating candidates")
     if settings.echo and is_closed(source):
         candidates = spot.fitting(await faithful_candidates(pair, source, settings, wanted))

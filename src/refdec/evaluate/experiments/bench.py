@@ -14,7 +14,7 @@ from refdec.errors import ModelError
 from refdec.evaluate.experiments.data import SETS, data_folder, read_rows
 from refdec.evaluate.experiments.outputs import OutputRow
 from refdec.evaluate.experiments.runs import Rows, Runs
-from refdec.evaluate.experiments.systems import System, system
+from refdec.evaluate.experiments.systems import System, each_system, system
 from refdec.evaluate.judging.metric import AnyMetric
 from refdec.evaluate.judging.named_metrics import metric
 from refdec.evaluate.judging.stand_in import JUDGED, QUORA, StandIn, Thresholds
@@ -76,7 +76,7 @@ class Bench:
             preset = default_preset(kind, self.device, self.examples)
             if "rd" in names:
                 self._note_default(kind.task, preset)
-        return [system(name, kind, preset) for name in names]
+        return [system(name, kind, preset) for name in each_system(names, kind)]
 
     def _note_default(self, task: str, preset: str) -> None:
         place = "on a CPU" if self.device == "cpu" else "on a GPU"

@@ -7,6 +7,8 @@ from refdec; cutoffs are found on the rows themselves, for all systems alike.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from refdec.evaluate.experiments.bench import Bench, Need
 from refdec.evaluate.experiments.outputs import OutputRow
@@ -21,7 +23,7 @@ from refdec.evaluate.experiments.paraphrasing import (
 )
 from refdec.evaluate.experiments.runs import Rows
 from refdec.evaluate.experiments.scoreboard import SECONDS, Scoreboard, timed
-from refdec.evaluate.experiments.selection import best, cutoff_for, is_ranked, novelty_at, top
+from refdec.evaluate.experiments.selection import best, cutoff_for, is_ranked, top
 from refdec.evaluate.experiments.systems import Generated, GivenText, Reflective, System
 from refdec.evaluate.reports.quoted import quoted_rows
 from refdec.evaluate.reports.report import ReportRow, ReportTable, Section
@@ -31,7 +33,10 @@ from refdec.settings import ParaphraseSettings
 METRICS = ("sari", "bleu", "meteor", "ter", "ibleu", "rouge1", "rouge2", "similarity", "novelty")
 """All that need no weights of the user's own."""
 
-USUAL = ("source", "reference", "rd", "cgmh", "upsa", "prompt")
+NEAR = 1.0
+"""Novelty by which outputs may miss a target."""
+
+USUAL = ("source", "reference", "rd", "rd:paper", "cgmh", "upsa", "prompt")
 TUNED_ON = "This is a tuning set: refdec's settings and its confidence were chosen on it, so it flatters refdec."
 
 
@@ -129,27 +134,86 @@ def _texts(item: System, system_rows: Sequence[OutputRow]) -> dict[str, list[str
 def _at_equal_novelty(
     board: Scoreboard, title: str, systems: Sequence[System], outputs: dict[str, dict[str, OutputRow]], rows: Rows
 ) -> list[Section]:
-    """The first of refdec's systems against every row of every other, with a cutoff that gives the same Novelty."""
-    ours = next((item for item in systems if isinstance(item, Reflective)), None)
-    if ours is None:
-        return []
-    our_rows = [outputs[ours.name][key] for key in rows.ids]
-    least = novelty_at(our_rows, 0.0)
-    pairs, too_plain = [], []
-    for item in systems:
-        if item is ours or isinstance(item, GivenText):
-            continue
-        for name in system_names(board, item):
-            theirs = board.outputs[name]
-            target = corpus_novelty(theirs.texts, theirs.sources)
-            if target < least:
-                too_plain.append(name)
-            ours_there = f"{ours.name} at {target:.1f}"
-            board.add(ours_there, outputs_for(rows, [best(row, cutoff_for(our_rows, target)) for row in our_rows]))
-            pairs.append((ours_there, name))
+    """Each of refdec's systems against every other: at Novelty 30, at 45, and where these two meet if not there.
+
+    Refdec's systems are compared with each other too: the first of them with those that lack something.
+    """
+    ours = [item for item in systems if isinstance(item, Reflective)]
+    meeting = _Meeting(board, rows, {item.name: [outputs[item.name][key] for key in rows.ids] for item in systems})
+    pairs = [
+        (mine.name, other.name)
+        for mine in ours
+        for other in systems
+        if other is not mine and not isinstance(other, GivenText) and (other not in ours or mine is ours[0])
+    ]
+    sections: list[Section] = []
+    met: set[tuple[str, str]] = set()
+    for target in TARGETS:
+        there = [pair for pair in pairs if all(meeting.reaches(name, target) for name in pair)]
+        met.update(there)
+        named = [(meeting.at(mine, target), meeting.at(other, target)) for mine, other in there]
+        absent = dict.fromkeys(name for pair in pairs for name in pair if not meeting.reaches(name, target))
+        why = f" Not at this Novelty: {', '.join(map(meeting.span, absent))}." if absent else ""
+        note = f"Both systems with the cutoff that gives all their outputs together the Novelty {target}.{why}"
+        sections += _differences(board, f"{title}: differences at Novelty {target}", named, note)
+    left = []
+    for mine, other in pairs:
+        if (mine, other) not in met:
+            novelty = meeting.least(other) if other in meeting.fixed else max(map(meeting.least, (mine, other)))
+            left.append((meeting.at(mine, novelty), meeting.at(other, novelty)))
+    note = (
+        "Pairs that meet neither at 30 nor at 45: at the Novelty of the one text that the other has, else at the least "
+        "that both have. A Novelty that differs says that refdec has no outputs as plain as the other's."
+    )
+    return [*sections, *_differences(board, f"{title}: differences at the same Novelty", left, note)]
+
+
+def _differences(board: Scoreboard, title: str, pairs: Sequence[tuple[str, str]], note: str) -> list[Section]:
     if not pairs:
         return []
-    compared = board.comparison(f"{title}: differences at the same Novelty", pairs)
-    plain = f" {ours.name} is more novel without a cutoff than {', '.join(too_plain)}." if too_plain else ""
-    note = f"{ours.name} with the cutoff that gives it the Novelty of the other, {least:.1f} at least.{plain}"
-    return [ReportTable(compared.title, compared.columns, compared.rows, f"{note} {compared.note}")]
+    compared = board.comparison(title, pairs)
+    return [replace(compared, note=f"{note} {compared.note}")]
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    """Systems by name, and their outputs at any Novelty that they can have."""
+
+    board: Scoreboard
+    rows: Rows
+    candidates: dict[str, list[OutputRow]]
+    _novelties: dict[tuple[str, float], float] = field(default_factory=dict)
+
+    @cached_property
+    def fixed(self) -> frozenset[str]:
+        """Systems with one text per row."""
+        return frozenset(name for name, system_rows in self.candidates.items() if not is_ranked(system_rows))
+
+    def at(self, name: str, novelty: float) -> str:
+        """The name of the system's row of the table where its outputs have this Novelty, or come nearest to it."""
+        cutoff = 0.0 if name in self.fixed else cutoff_for(self.candidates[name], novelty)
+        if not cutoff:
+            return name
+        row = f"{name} {novelty:g}" if novelty in TARGETS else f"{name} at {novelty:.1f}"
+        self.board.add(row, outputs_for(self.rows, [best(each, cutoff) for each in self.candidates[name]]))
+        return row
+
+    def novelty(self, name: str, asked: float) -> float:
+        """The Novelty that the outputs have where this one is asked for."""
+        if (name, asked) not in self._novelties:
+            texts = self.board.outputs[self.at(name, asked)]
+            self._novelties[name, asked] = corpus_novelty(texts.texts, texts.sources)
+        return self._novelties[name, asked]
+
+    def least(self, name: str) -> float:
+        return self.novelty(name, 0.0)
+
+    def reaches(self, name: str, target: float) -> bool:
+        return name not in self.fixed and abs(self.novelty(name, target) - target) <= NEAR
+
+    def span(self, name: str) -> str:
+        """What a system can have, in words."""
+        least = self.least(name)
+        if name in self.fixed:
+            return f"{name} (has {least:.1f})"
+        return f"{name} ({least:.1f} to {self.novelty(name, 100.0):.1f})"

@@ -8,7 +8,7 @@ with a trained one; everything else is a file of outputs. Knows names and settin
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,25 @@ from refdec.settings import (
 )
 
 YARDSTICKS = ("source", "reference")
+
+GROUPS: dict[str, tuple[str, ...]] = {
+    "variants": (
+        "rd:faithful",
+        "rd:faithful,sides=right",
+        "rd:faithful,sides=left",
+        "rd:faithful,top_p=0.9",
+        "rd:faithful,steered=false",
+        "rd:faithful,ledger=0",
+        "rd:faithful,echo=0.001,echo_contexts=6,contexts=80,context_tokens=50,context_top_p=0.7,kept_contexts=6",
+        "rd:paper,ledger=1.5",
+        "rd:paper",
+        "rd:paper,sides=right",
+        "rd:paper,sides=left",
+        "rd:paper,solver=uniform",
+        "rd:paper,top_p=0.9",
+    )
+}
+"""Names for several systems of paraphrasing: `variants` are refdec with one thing turned off, see docs/baselines.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +105,12 @@ METHODS: dict[type[Settings], Mapping[str, NamedMethod[Any]]] = {
 """The competing systems of each task."""
 
 
+def each_system(names: Iterable[str], kind: type[AnySettings]) -> list[str]:
+    """The names of single systems, those of a group in its place and none twice."""
+    groups = GROUPS if kind is ParaphraseSettings else {}
+    return list(dict.fromkeys(one for name in names for one in groups.get(name, (name,))))
+
+
 def system(text: str, kind: type[AnySettings], default: str) -> System:
     """A system as it is named on the command line; `default` is the preset of a plain `rd`."""
     if text in YARDSTICKS:
@@ -101,7 +126,7 @@ def system(text: str, kind: type[AnySettings], default: str) -> System:
     path = Path(text)
     if find_file(path) is not None:
         return Saved(path)
-    names = (*YARDSTICKS, "rd", *methods)
+    names = (*YARDSTICKS, "rd", *methods, *(GROUPS if kind is ParaphraseSettings else ()))
     if path.suffix or "/" in text:
         raise InputError(f"There is no file {text}. A system is {', '.join(names)} or a file of outputs.")
     raise SettingsError(
