@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from refdec.baselines.cgmh import CGMH, CGMHSettings
 from refdec.baselines.folder import Card, read_card
 from refdec.baselines.method import Infiller, Method, Paraphraser
+from refdec.baselines.upsa import UPSA, UPSASettings
 from refdec.errors import SettingsError
 from refdec.lm.pair import Pair
 from refdec.settings import Settings, named_changes
@@ -39,7 +41,18 @@ class NamedMethod(Generic[AnyMethod]):
     trained: bool = False
 
 
-PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {}
+PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
+    "cgmh": NamedMethod(
+        "word edits, sampled by Metropolis-Hastings (Miao et al. 2019)",
+        CGMHSettings,
+        lambda pair, settings, _: CGMH(pair(), settings),
+    ),
+    "upsa": NamedMethod(
+        "word edits, searched by simulated annealing (Liu et al. 2020)",
+        UPSASettings,
+        lambda pair, settings, _: UPSA(pair(), settings),
+    ),
+}
 INFILLERS: dict[str, NamedMethod[Infiller]] = {}
 
 
