@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from refdec.baselines.editing import Edit, Editor, EditingSettings, Text, drawn, weighed
+from refdec.baselines.editing import Edit, EditingSettings, Editor, Text, drawn, weighed
 from refdec.baselines.method import Proposal
 from refdec.baselines.proposals import Hole
 from refdec.baselines.words import Sentence
@@ -44,6 +44,7 @@ class Chain:
     def __init__(self, text: Text, settings: CGMHSettings) -> None:
         self._text, self._least = text, settings.least_match
         self._own = tuple(dict.fromkeys(text.source.words))
+        self._outcomes: dict[tuple[Sentence, Edit, int], Outcomes] = {}
 
     async def density(self, sentences: Sequence[Sentence], hole: Hole | None = None) -> list[float]:
         """Logarithms of the stationary distribution, not normalised; sentences that lose a keyword are not read."""
@@ -52,8 +53,23 @@ class Chain:
         read = iter(await self._text.reader.logprobs(kept, hole))
         return [math.log(match) + next(read) if match > 0 else -math.inf for match in matches]
 
+    async def step(self, sentence: Sentence, draws: Sequence[float]) -> Sentence:
+        """Where the chain is after one move."""
+        edit = drawn(tuple(Edit), draws[0])
+        outcomes = await self.outcomes(sentence, edit, drawn(edit.places(sentence), draws[1]))
+        stay = max(0.0, 1.0 - sum(probability for _, probability in outcomes))
+        options = [(sentence, stay), *outcomes]
+        weights = np.array([probability for _, probability in options])
+        return weighed(options, weights, draws[2])[0]
+
     async def outcomes(self, sentence: Sentence, edit: Edit, place: int) -> Outcomes:
         """Where a move from a sentence may end; what is missing to one is the probability to stay."""
+        key = (sentence, edit, place)
+        if key not in self._outcomes:
+            self._outcomes[key] = await self._move(sentence, edit, place)
+        return self._outcomes[key]
+
+    async def _move(self, sentence: Sentence, edit: Edit, place: int) -> Outcomes:
         if edit is Edit.INSERT:
             return await self._insert(sentence, place)
         base = sentence.without(place)
@@ -114,13 +130,8 @@ class CGMH(Editor[CGMHSettings]):
         chain = Chain(text, self.settings)
         sentence = text.source
         visited = {sentence: None}
-        for edit_draw, place_draw, word_draw, _ in draws:
-            edit = drawn(tuple(Edit), edit_draw)
-            outcomes = await chain.outcomes(sentence, edit, drawn(edit.places(sentence), place_draw))
-            stay = max(0.0, 1.0 - sum(probability for _, probability in outcomes))
-            options = [(sentence, stay), *outcomes]
-            weights = np.array([probability for _, probability in options])
-            sentence, _ = weighed(options, weights, word_draw)
+        for step_draws in draws:
+            sentence = await chain.step(sentence, step_draws)
             visited[sentence] = None
         others = [one for one in visited if one != text.source] or [text.source]
         densities = await chain.density(others)

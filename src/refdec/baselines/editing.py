@@ -48,7 +48,7 @@ class EditingSettings(Settings):
 
     steps: int = setting(100, "edits that are tried", low=1, high=100_000)
     candidates: int = setting(30, "most expected words that are read at a place", low=1, high=10_000)
-    extra_words: int = setting(5, "words a version may be longer than the source", low=0, high=1_000)
+    most_words: int = setting(14, "words of a version, at most; or as many as the source has", low=1, high=1_000)
     seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
 
 
@@ -62,7 +62,7 @@ class Text:
         self.reader = Reader(pair, vocabulary, settings.candidates)
         self.source = self.reader.source(text)
         self.meaning = Meaning(self.source, vectors)
-        self.most_words = len(self.source.words) + settings.extra_words
+        self.most_words = max(settings.most_words, len(self.source.words))
 
 
 class Editor(ABC, Generic[AnySettings]):

@@ -48,9 +48,9 @@ class WordVectors:
         ids = vocabulary.ways(apart=True, begins=False)[1]
         rows = self._rows(ids.tolist())
         self._mean = rows.mean(0)
-        rows = rows - self._mean
-        _, directions = np.linalg.eigh(rows.T @ rows)
-        self._common = directions[:, -COMMON_DIRECTIONS:] if len(directions) > 2 * COMMON_DIRECTIONS else None
+        rows = (rows - self._mean).astype(np.float32)
+        _, directions = np.linalg.eigh((rows.T @ rows).astype(np.float64))
+        self._common = directions[:, -COMMON_DIRECTIONS:] if len(rows) > len(directions) else None
 
     def of(self, word: str) -> Vector:
         if word not in self._vectors:
@@ -64,7 +64,8 @@ class WordVectors:
         model = self._pair.forward
         index = torch.tensor(list(ids), dtype=torch.long, device=model.device)
         places = torch.zeros(1, model.cost.width, device=model.device).expand(len(ids), -1)
-        return model.head.rows(places, index).double().cpu().numpy()
+        vectors: Vector = model.head.rows(places, index).double().cpu().numpy()
+        return vectors
 
 
 class Meaning:

@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from refdec.baselines.editing import Edit, Editor, EditingSettings, Text, drawn, weighed
+from refdec.baselines.editing import Edit, EditingSettings, Editor, Text, drawn, weighed
 from refdec.baselines.method import Proposal
 from refdec.baselines.proposals import Hole
 from refdec.baselines.words import Sentence

@@ -6,6 +6,8 @@ Knows nothing of probabilities.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,23 +33,23 @@ class Vocabulary:
         self._ways: dict[tuple[bool, bool], tuple[Indices, Indices]] = {}
 
     def _is_word(self, word: str) -> bool:
-        return word.isalpha() and (len(word) > 1 or word in SHORT) and self.inside(word) == word
+        return word.isalpha() and (len(word) > 1 or word in SHORT) and not self._usually_small(word)
 
     def inside(self, word: str) -> str:
-        """How a word that begins a sentence is written inside one: as it is more common.
-
-        Tokenizers number their entries by how common they are. A word that is no entry in small letters is a name.
-        """
+        """How a word that begins a sentence is written inside one: as it is more common."""
         small = word.lower()
-        if word == small or word in SHORT or capitalised(small) != word:
+        if word in SHORT or capitalised(small) != word:
             return word
-        stem = small.split("'")[0].split("’")[0]
-        if stem == "i" and stem != small:
-            return word
-        either = (self._ids.get(f" {stem}"), self._ids.get(f" {capitalised(stem)}"))
-        if either[0] is None:
-            return word
-        return small if either[1] is None or either[0] < either[1] else word
+        stem = re.split("['’]", word)[0]
+        return small if stem not in SHORT and self._usually_small(stem) else word
+
+    def _usually_small(self, word: str) -> bool:
+        """Whether a word with capitals is more common without; one that is no entry in small letters is a name.
+
+        Tokenizers number their entries by how common they are.
+        """
+        small, given = self._ids.get(f" {word.lower()}"), self._ids.get(f" {word}")
+        return word != word.lower() and word not in SHORT and small is not None and (given is None or small < given)
 
     def ways(self, apart: bool, begins: bool) -> tuple[Indices, Indices]:
         """The words that are one entry when written so, as places in `words`, and the ids of these entries.
