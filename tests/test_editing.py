@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from tokenizers import Regex, Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 
-from refdec import InputError, Pair, Reflector
+from refdec import InputError, ModelError, Pair, Reflector
 from refdec.baselines.cgmh import CGMH, CGMHSettings, Chain
 from refdec.baselines.editing import DRAWS, Edit, Text
 from refdec.baselines.meaning import Meaning, WordVectors, keywords
@@ -34,11 +34,11 @@ SHORTER = {"most_words": 3, "candidates": 2}
 """Versions of few words, so that all can be listed, and one word fewer at a place than there are."""
 
 
-def table_pair() -> Pair:
+def table_pair(entries: Sequence[str] = ENTRIES) -> Pair:
     """Models of three words whose probabilities can be looked up."""
-    tokenizer = Tokenizer(WordLevel({entry: index for index, entry in enumerate(ENTRIES)}, unk_token=","))
+    tokenizer = Tokenizer(WordLevel({entry: index for index, entry in enumerate(entries)}, unk_token=","))
     tokenizer.pre_tokenizer = Split(Regex(r" ?\w+|\W"), "isolated")
-    forward, backward = (TableModel(random_table(len(ENTRIES), seed), way) for seed, way in enumerate(Direction, 5))
+    forward, backward = (TableModel(random_table(len(entries), seed), way) for seed, way in enumerate(Direction, 5))
     return Pair(forward, backward, Tokens(tokenizer, 0), "tables")
 
 
@@ -276,6 +276,12 @@ def test_a_text_without_words_or_too_long_is_refused() -> None:
     one_more = longest.put(0, "be")
     hole = run(pair, reader.hole(longest, 0))
     assert run(pair, reader.logprobs([longest, one_more, one_more.put(0, "be")], hole))[2] == -np.inf
+
+
+def test_a_pair_without_entries_that_are_words_is_refused() -> None:
+    method = UPSA(table_pair(["\n", ",", ".", "ba", "be"]), UPSASettings())
+    with pytest.raises(ModelError, match="no entries that are a word with the space before it"):
+        list(paraphrases(method, ["ba."]))
 
 
 @pytest.mark.parametrize("name", ["cgmh", "upsa"])

@@ -64,8 +64,7 @@ class WordVectors:
         model = self._pair.forward
         index = torch.tensor(list(ids), dtype=torch.long, device=model.device)
         places = torch.zeros(1, model.cost.width, device=model.device).expand(len(ids), -1)
-        vectors: Vector = model.head.rows(places, index).double().cpu().numpy()
-        return vectors
+        return np.asarray(model.head.rows(places, index).cpu().numpy(), dtype=np.float64)
 
 
 class Meaning:

@@ -67,7 +67,7 @@ class Reader:
 
     def __init__(self, pair: Pair, vocabulary: Vocabulary, candidates: int) -> None:
         self._pair, self._vocabulary, self._candidates = pair, vocabulary, candidates
-        self._end = pair.tokens.encode(END)
+        self._end = pair.tokens.encode(END) or [pair.forward.start]  # some tokenizers drop white space
         self._pieces: dict[str, Ids] = {}
         self._holes: dict[tuple[Sentence, int], Hole] = {}
         self._logprobs: dict[Sentence, float] = {}

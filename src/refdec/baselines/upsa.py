@@ -32,15 +32,15 @@ BLEU_ORDER = 4
 @documented
 @dataclass(frozen=True, slots=True)
 class UPSASettings(EditingSettings):
-    """How UPSA anneals. The defaults are the paper's and the released program's, but for fewer candidates."""
+    """How UPSA anneals. The defaults are the released program's, but for fewer candidates."""
 
     task: ClassVar[str] = "upsa"
 
     temperature: float = setting(0.03, "temperature at the first step", symbol="T_init", low=0, high=1_000)
     cooling: float = setting(0.0003, "what the temperature falls per step", symbol="C", low=0, high=1_000)
-    keyword_power: float = setting(8.0, "power of the keywords' match", symbol="P", low=0, high=1_000)
-    sentence_power: float = setting(1.0, "power of the sentences' likeness", symbol="Q", low=0, high=1_000)
-    diversity_power: float = setting(1.0, "power of the diversity", symbol="S", low=0, high=1_000)
+    keyword_power: float = setting(8.0, "power of the keywords' match", low=0, high=1_000)
+    sentence_power: float = setting(1.0, "power of the sentences' likeness", low=0, high=1_000)
+    diversity_power: float = setting(1.0, "power of the diversity", low=0, high=1_000)
 
     def warmth(self, step: int) -> float:
         """The temperature of a step, counted from 0."""

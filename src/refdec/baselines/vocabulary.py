@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from refdec.baselines.words import capitalised
+from refdec.errors import ModelError
 from refdec.lm.pair import Pair
 
 Indices = npt.NDArray[np.int64]
@@ -30,6 +31,11 @@ class Vocabulary:
             if index not in pair.unspoken:
                 self._ids.setdefault(tokens.text(index), index)
         self.words = [text[1:] for text in self._ids if text[:1] == " " and self._is_word(text[1:])]
+        if not self.words:
+            raise ModelError(
+                "The tokenizer of this pair has no entries that are a word with the space before it, which editing word "
+                "by word needs. Use a pair with a byte-level tokenizer, as GPT-2 has it, or the embedded pair."
+            )
         self._ways: dict[tuple[bool, bool], tuple[Indices, Indices]] = {}
 
     def _is_word(self, word: str) -> bool:
