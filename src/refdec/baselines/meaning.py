@@ -64,7 +64,7 @@ class WordVectors:
         model = self._pair.forward
         index = torch.tensor(list(ids), dtype=torch.long, device=model.device)
         places = torch.zeros(1, model.cost.width, device=model.device).expand(len(ids), -1)
-        return np.asarray(model.head.rows(places, index).cpu().numpy(), dtype=np.float64)
+        return np.asarray(model.head.rows(places, index).cpu(), dtype=np.float64)
 
 
 class Meaning:
@@ -96,7 +96,9 @@ class Meaning:
         return self._near[word]
 
     def _sum(self, sentence: Sentence) -> Vector:
-        return np.sum([self._vectors.of(word) for word in sentence.words] or [np.zeros(self._keys.shape[1])], axis=0)
+        vectors = [self._vectors.of(word) for word in sentence.words]
+        total: Vector = np.sum(vectors or [np.zeros(self._keys.shape[1])], axis=0)
+        return total
 
 
 def keywords(words: Sequence[str]) -> list[str]:

@@ -33,8 +33,8 @@ class Vocabulary:
         self.words = [text[1:] for text in self._ids if text[:1] == " " and self._is_word(text[1:])]
         if not self.words:
             raise ModelError(
-                "The tokenizer of this pair has no entries that are a word with the space before it, which editing word "
-                "by word needs. Use a pair with a byte-level tokenizer, as GPT-2 has it, or the embedded pair."
+                "The tokenizer of this pair has no entries that are a word with the space before it, which editing "
+                "needs. Use a pair with a byte-level tokenizer, as GPT-2 has it, or the embedded pair."
             )
         self._ways: dict[tuple[bool, bool], tuple[Indices, Indices]] = {}
 
