@@ -28,7 +28,7 @@ from refdec.metrics.bleu import sentence_bleu
 from refdec.reflect.schedule import run
 from tests.table_model import TableModel, random_table
 
-ENTRIES = ["\n", ".", ",", " ba", " be", " bi", "ba", "be", "bi"]
+ENTRIES = ["\n", ".", ",", '"', ' "', " ba", " be", " bi", "ba", "be", "bi"]
 WORDS = ("ba", "be", "bi")
 SHORTER = {"most_words": 3, "candidates": 2}
 """Versions of few words, so that all can be listed, and one word fewer at a place than there are."""
@@ -37,7 +37,7 @@ SHORTER = {"most_words": 3, "candidates": 2}
 def table_pair(entries: Sequence[str] = ENTRIES) -> Pair:
     """Models of three words whose probabilities can be looked up."""
     tokenizer = Tokenizer(WordLevel({entry: index for index, entry in enumerate(entries)}, unk_token=","))
-    tokenizer.pre_tokenizer = Split(Regex(r" ?\w+|\W"), "isolated")
+    tokenizer.pre_tokenizer = Split(Regex(r' ?\w+| "|\W'), "isolated")
     forward, backward = (TableModel(random_table(len(entries), seed), way) for seed, way in enumerate(Direction, 5))
     return Pair(forward, backward, Tokens(tokenizer, 0), "tables")
 
@@ -48,9 +48,9 @@ def text_of(source: str, settings: CGMHSettings | UPSASettings, pair: Pair) -> T
 
 
 def table_logprob(pair: Pair, sentence: Sentence) -> float:
-    """The forward table's log-probability of a sentence and the end of its line."""
+    """The forward table's log-probability of a sentence and the closing quote, after the opening one."""
     assert isinstance(pair.forward, TableModel)
-    ids = [-1, *pair.tokens.encode(str(sentence) + "\n")]
+    ids = pair.tokens.encode(f' "{sentence}"')
     return float(sum(pair.forward.table[one, other].double().log() for one, other in itertools.pairwise(ids)))
 
 
@@ -131,9 +131,9 @@ def test_candidates_are_the_best_by_both_models() -> None:
     }
     assert list(hole.words) == sorted(WORDS, key=lambda word: -joint[word])[:2]
     at_start = run(pair, text.reader.hole(text.source, 0))
-    behind = ENTRIES.index(" ba")  # what was first has a space before it now
+    quote, behind = ENTRIES.index(' "'), ENTRIES.index(" ba")  # what was first has a space before it now
     joint = {
-        word: float(pair.forward.table[-1, entry] * pair.backward.table[behind, entry])
+        word: float(pair.forward.table[quote, entry] * pair.backward.table[behind, entry])
         for word in WORDS
         for entry in [ENTRIES.index(word)]
     }
@@ -154,7 +154,7 @@ def test_many_versions_have_the_probabilities_of_each_alone() -> None:
     assert logprobs == pytest.approx([table_logprob(pair, version) for version in versions], abs=1e-5)
 
 
-@pytest.mark.parametrize("source", ["be.", "bi."])
+@pytest.mark.parametrize("source", ["ba.", "be.", "bi be."])
 def test_annealing_reaches_the_known_optimum(source: str) -> None:
     pair = table_pair()
     settings = UPSASettings(steps=400, temperature=0.5, cooling=0.5 / 400, most_words=3, candidates=3)
@@ -221,6 +221,16 @@ def test_a_text_is_the_same_as_words(text: str, vocabulary: Vocabulary, int8_pai
     assert [index for shown in sentence.shown for index in tokens.encode(shown)] == tokens.encode(text)
 
 
+def test_a_text_with_quotes_stands_without_others() -> None:
+    pair, settings = table_pair(), CGMHSettings(**SHORTER)
+    text = text_of('ba "be".', settings, pair)
+    (logprob,) = run(pair, text.reader.logprobs([text.source]))
+    assert isinstance(pair.forward, TableModel)
+    ids = [-1, *pair.tokens.encode('ba "be".\n')]
+    expected = sum(pair.forward.table[one, other].double().log() for one, other in itertools.pairwise(ids))
+    assert logprob == pytest.approx(float(expected), abs=1e-5)
+
+
 def test_capitals_follow_the_beginning_and_names_keep_theirs(vocabulary: Vocabulary) -> None:
     sentence = sentence_of("Who is he? China grows. I'm late.", vocabulary.inside)
     assert sentence.words == ["who", "is", "he", "China", "grows", "I'm", "late"]
@@ -269,17 +279,17 @@ def test_a_text_without_words_or_too_long_is_refused() -> None:
     method = CGMH(pair, CGMHSettings(steps=1))
     with pytest.raises(InputError, match="There is no word to edit"):
         list(paraphrases(method, ["😀 ?!"]))
-    with pytest.raises(InputError, match=r"The text has 100 tokens.*can read 99 at most.*sentence by sentence"):
+    with pytest.raises(InputError, match=r"The text has 101 tokens.*can read 99 at most.*sentence by sentence"):
         list(paraphrases(method, ["ba " * 99]))
     reader = Reader(pair, Vocabulary(pair), 2)
-    longest = reader.source("ba " * (pair.window - 2))
+    longest = reader.source("ba " * (pair.window - 3))
     one_more = longest.put(0, "be")
     hole = run(pair, reader.hole(longest, 0))
     assert run(pair, reader.logprobs([longest, one_more, one_more.put(0, "be")], hole))[2] == -np.inf
 
 
 def test_a_pair_without_entries_that_are_words_is_refused() -> None:
-    method = UPSA(table_pair(["\n", ",", ".", "ba", "be"]), UPSASettings())
+    method = UPSA(table_pair(["\n", ",", ".", '"', ' "', "ba", "be"]), UPSASettings())
     with pytest.raises(ModelError, match="no entries that are a word with the space before it"):
         list(paraphrases(method, ["ba."]))
 

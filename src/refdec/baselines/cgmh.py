@@ -98,8 +98,10 @@ class Chain:
 
     async def _delete(self, sentence: Sentence, hole: Hole, words: Sequence[str]) -> Outcomes:
         base, count = hole.sentence, len(sentence.words)
+        if count == 1 or hole.place not in base.gaps:
+            return []
         (after,) = await self.density([base], hole)
-        if count == 1 or hole.place not in base.gaps or after == -math.inf:
+        if after == -math.inf:
             return []
         total = _log_sum(await self.density([base.put(hole.place, word) for word in words], hole))
         ratio = math.log(count) - math.log(len(base.gaps)) + after - total

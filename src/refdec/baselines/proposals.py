@@ -1,8 +1,8 @@
 """Words that could stand at a place of a sentence, and how probable the sentence is with each of them.
 
 Candidates are those with the largest product of two probabilities: the forward model's after what stands to the left,
-and the backward model's before what stands to the right. A sentence is as probable as the forward model finds it, with
-the end of its line. Knows nothing of what an editor wants.
+and the backward model's before what stands to the right. A sentence is as probable as the forward model finds it after
+an opening quote, with the closing one. Knows nothing of what an editor wants.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ from refdec.reflect.scoring import token_logprobs
 from refdec.reflect.workers import Answering
 from refdec.tasks.describe import refuse_endless
 
-END = "\n"
-"""Stands behind every sentence, so that one which breaks off is improbable."""
+QUOTES, BARE = (' "', '"'), ("", "\n")
+"""What stands before and after a sentence: the end makes one that breaks off improbable.
+
+Between quotes, as refdec's own tasks have it: at the start of a document, these models would rather begin with "and" or
+"so". A sentence with quotes inside stands on a line by itself.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +39,7 @@ class Outlook:
     """What a model expects after a prefix.
 
     Attributes:
-        read: log-probability of the prefix itself
+        read: log-probability of the prefix itself, without what stands before the sentence
         expected: log-probabilities of some tokens after it
     """
 
@@ -51,8 +55,8 @@ class Hole:
         sentence: without the word
         place: where the word would stand
         words: the candidates, the most expected first
-        left: the ids before the place
-        left_logprob: their log-probability
+        left: the ids before the place, those before the sentence among them
+        left_logprob: log-probability of those that belong to the sentence
     """
 
     sentence: Sentence
@@ -67,7 +71,7 @@ class Reader:
 
     def __init__(self, pair: Pair, vocabulary: Vocabulary, candidates: int) -> None:
         self._pair, self._vocabulary, self._candidates = pair, vocabulary, candidates
-        self._end = pair.tokens.encode(END) or [pair.forward.start]  # some tokenizers drop white space
+        self._before, self._after = QUOTES
         self._pieces: dict[str, Ids] = {}
         self._holes: dict[tuple[Sentence, int], Hole] = {}
         self._logprobs: dict[Sentence, float] = {}
@@ -75,6 +79,7 @@ class Reader:
     def source(self, text: str) -> Sentence:
         """A text as a sentence; refused if there is nothing to edit, or if the models cannot read it."""
         refuse_endless(self._pair, text)
+        self._before, self._after = BARE if '"' in text else QUOTES
         sentence = sentence_of(text, self._vocabulary.inside)
         if not sentence.words:
             raise InputError(f"There is no word to edit in {text!r}: give a text of at least one word.")
@@ -100,7 +105,7 @@ class Reader:
         fitting = [sentence for sentence in unread if len(rows[sentence]) <= self._pair.window]
         self._logprobs.update(dict.fromkeys(unread, -math.inf))
         if fitting:
-            left, before = ((), 0.0) if hole is None else (hole.left, hole.left_logprob)
+            left, before = (self._encode(self._before), 0.0) if hole is None else (hole.left, hole.left_logprob)
             rest = [rows[sentence][len(left) :] for sentence in fitting]
             longest = max(map(len, rest))
             padded = [(ids + (0,) * longest)[:longest] for ids in rest]  # changes nothing of what was read before it
@@ -110,8 +115,17 @@ class Reader:
         return [self._logprobs[sentence] for sentence in sentences]
 
     def _ids(self, sentence: Sentence) -> Ids:
-        """The ids of a sentence and the end of its line."""
-        return tuple(index for shown in sentence.shown for index in self._encode(shown)) + tuple(self._end)
+        return self._joined(self._parts(sentence))
+
+    def _parts(self, sentence: Sentence) -> list[str]:
+        """What stands before the sentence, its pieces, and what stands after it: one piece with the last mark."""
+        shown = sentence.shown
+        if not sentence.pieces or sentence.pieces[-1].is_word:
+            return [self._before, *shown, self._after]
+        return [self._before, *shown[:-1], shown[-1] + self._after]
+
+    def _joined(self, parts: Sequence[str]) -> Ids:
+        return tuple(index for part in parts for index in self._encode(part))
 
     def _encode(self, shown: str) -> Ids:
         if shown not in self._pieces:
@@ -119,14 +133,14 @@ class Reader:
         return self._pieces[shown]
 
     async def _look(self, sentence: Sentence, place: int) -> Hole:
-        filled = sentence.put(place, "a").shown
-        left = tuple(index for shown in filled[:place] for index in self._encode(shown))
-        right = [index for shown in filled[place + 1 :] for index in self._encode(shown)] + self._end
-        places, ids = self._vocabulary.ways(filled[place].startswith(" "), sentence.begins(place))
+        parts = self._parts(sentence.put(place, "a"))
+        left, right = self._joined(parts[: place + 1]), self._joined(parts[place + 2 :])
+        start = len(self._encode(self._before))
+        places, ids = self._vocabulary.ways(parts[place + 1].startswith(" "), sentence.begins(place))
         chosen = torch.from_numpy(ids)
         after, before = await together(
-            _expect(model, model.direction.arrange(text), chosen)
-            for model, text in ((self._pair.forward, left), (self._pair.backward, right))
+            _expect(model, model.direction.arrange(text), skipped, chosen)
+            for model, text, skipped in ((self._pair.forward, left, start), (self._pair.backward, right, 0))
         )
         joint = after.expected + before.expected
         best = joint.topk(min(self._candidates, len(joint))).indices
@@ -134,13 +148,16 @@ class Reader:
         return Hole(sentence, place, words, left, after.read)
 
 
-async def _expect(model: LanguageModel, prefix: Sequence[int], tokens: torch.Tensor) -> Outlook:
-    return await Ask("proposals", model, look_all, (prefix, tokens))
+async def _expect(model: LanguageModel, prefix: Sequence[int], skipped: int, tokens: torch.Tensor) -> Outlook:
+    return await Ask("proposals", model, look_all, (prefix, skipped, tokens))
 
 
 @torch.inference_mode()
-def look_all(model: LanguageModel, jobs: Sequence[tuple[Sequence[int], torch.Tensor]]) -> Answering[list[Outlook]]:
-    """For each prefix, in the model's reading order, what the model expects; the prefixes share passes."""
+def look_all(model: LanguageModel, jobs: Sequence[tuple[Sequence[int], int, torch.Tensor]]) -> Answering[list[Outlook]]:
+    """For each prefix what the model expects of some tokens; the prefixes share passes.
+
+    A job is a prefix in the model's reading order, how many of its tokens do not count, and the tokens.
+    """
     result: dict[int, Outlook] = {}
     order = sorted(range(len(jobs)), key=lambda number: len(jobs[number][0]))  # so that little of a pass is padding
     sizes = [float(len(jobs[number][0]) + 1) for number in order]
@@ -155,8 +172,8 @@ def look_all(model: LanguageModel, jobs: Sequence[tuple[Sequence[int], torch.Ten
         read = chosen_logprobs(model, features, table).double()
         last = features[torch.arange(len(part), device=model.device), torch.tensor(lengths, device=model.device)]
         following = model.logits(last).log_softmax(-1)
-        expected = [row[jobs[number][1].to(model.device)] for row, number in zip(following, part, strict=True)]
+        expected = [row[jobs[number][2].to(model.device)] for row, number in zip(following, part, strict=True)]
         yield
         for number, length, logprobs, chosen in zip(part, lengths, read.cpu(), expected, strict=True):
-            result[number] = Outlook(float(logprobs[:length].sum()), chosen.cpu())
+            result[number] = Outlook(float(logprobs[jobs[number][1] : length].sum()), chosen.cpu())
     return [result[number] for number in range(len(jobs))]
