@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,7 +31,7 @@ from tests.table_model import TableModel, random_table
 
 ENTRIES = ["\n", ".", ",", '"', ' "', " ba", " be", " bi", "ba", "be", "bi"]
 WORDS = ("ba", "be", "bi")
-SHORTER = {"most_words": 3, "candidates": 2}
+SHORTER: dict[str, Any] = {"most_words": 3, "candidates": 2}
 """Versions of few words, so that all can be listed, and one word fewer at a place than there are."""
 
 
@@ -221,12 +222,13 @@ def test_a_text_is_the_same_as_words(text: str, vocabulary: Vocabulary, int8_pai
     assert [index for shown in sentence.shown for index in tokens.encode(shown)] == tokens.encode(text)
 
 
-def test_a_text_with_quotes_stands_without_others() -> None:
-    pair, settings = table_pair(), CGMHSettings(**SHORTER)
-    text = text_of('ba "be".', settings, pair)
+@pytest.mark.parametrize(("source", "frame"), [('ba "be".', "quoted"), ("ba be.", "line")])
+def test_a_text_with_quotes_or_by_choice_stands_on_a_line(source: str, frame: str) -> None:
+    pair = table_pair()
+    text = text_of(source, CGMHSettings(frame=frame, **SHORTER), pair)
     (logprob,) = run(pair, text.reader.logprobs([text.source]))
     assert isinstance(pair.forward, TableModel)
-    ids = [-1, *pair.tokens.encode('ba "be".\n')]
+    ids = [-1, *pair.tokens.encode(f"{source}\n")]
     expected = sum(pair.forward.table[one, other].double().log() for one, other in itertools.pairwise(ids))
     assert logprob == pytest.approx(float(expected), abs=1e-5)
 

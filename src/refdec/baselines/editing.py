@@ -49,6 +49,7 @@ class EditingSettings(Settings):
     steps: int = setting(100, "edits that are tried", low=1, high=100_000)
     candidates: int = setting(30, "most expected words that are read at a place", low=1, high=10_000)
     most_words: int = setting(14, "words of a version, at most; or as many as the source has", low=1, high=1_000)
+    frame: str = setting("quoted", "what stands around a sentence: quotes or a line", choices=("quoted", "line"))
     seed: int = setting(0, "seed of every random draw", low=0, high=2**63 - 1)
 
 
@@ -59,7 +60,7 @@ class Text:
     """A source, and what its versions say and how probable they are."""
 
     def __init__(self, text: str, pair: Pair, vocabulary: Vocabulary, vectors: WordVectors, settings: EditingSettings):
-        self.reader = Reader(pair, vocabulary, settings.candidates)
+        self.reader = Reader(pair, vocabulary, settings.candidates, settings.frame)
         self.source = self.reader.source(text)
         self.meaning = Meaning(self.source, vectors)
         self.most_words = max(settings.most_words, len(self.source.words))

@@ -1,8 +1,8 @@
 """Words that could stand at a place of a sentence, and how probable the sentence is with each of them.
 
 Candidates are those with the largest product of two probabilities: the forward model's after what stands to the left,
-and the backward model's before what stands to the right. A sentence is as probable as the forward model finds it after
-an opening quote, with the closing one. Knows nothing of what an editor wants.
+and the backward model's before what stands to the right. A sentence is as probable as the forward model finds it with
+the end of its frame. Knows nothing of what an editor wants.
 """
 
 from __future__ import annotations
@@ -26,11 +26,10 @@ from refdec.reflect.scoring import token_logprobs
 from refdec.reflect.workers import Answering
 from refdec.tasks.describe import refuse_endless
 
-QUOTES, BARE = (' "', '"'), ("", "\n")
+FRAMES = {"quoted": (' "', '"'), "line": ("", "\n")}
 """What stands before and after a sentence: the end makes one that breaks off improbable.
 
-Between quotes, as refdec's own tasks have it: at the start of a document, these models would rather begin with "and" or
-"so". A sentence with quotes inside stands on a line by itself.
+A sentence with quotes inside stands on a line by itself.
 """
 
 
@@ -69,9 +68,9 @@ class Hole:
 class Reader:
     """What the models say about the versions of one sentence; each is read once."""
 
-    def __init__(self, pair: Pair, vocabulary: Vocabulary, candidates: int) -> None:
+    def __init__(self, pair: Pair, vocabulary: Vocabulary, candidates: int, frame: str = "quoted") -> None:
         self._pair, self._vocabulary, self._candidates = pair, vocabulary, candidates
-        self._before, self._after = QUOTES
+        self._before, self._after = FRAMES[frame]
         self._pieces: dict[str, Ids] = {}
         self._holes: dict[tuple[Sentence, int], Hole] = {}
         self._logprobs: dict[Sentence, float] = {}
@@ -79,7 +78,8 @@ class Reader:
     def source(self, text: str) -> Sentence:
         """A text as a sentence; refused if there is nothing to edit, or if the models cannot read it."""
         refuse_endless(self._pair, text)
-        self._before, self._after = BARE if '"' in text else QUOTES
+        if '"' in text:
+            self._before, self._after = FRAMES["line"]
         sentence = sentence_of(text, self._vocabulary.inside)
         if not sentence.words:
             raise InputError(f"There is no word to edit in {text!r}: give a text of at least one word.")
