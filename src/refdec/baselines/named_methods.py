@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from refdec.baselines.apertium import Apertium, ApertiumSettings
+from refdec.baselines.cgmh import CGMH, CGMHSettings
 from refdec.baselines.folder import Card, read_card
 from refdec.baselines.method import Infiller, Method, Paraphraser
 from refdec.baselines.prompt import Prompting, PromptSettings
 from refdec.baselines.translate import RoundTrip, TranslateSettings
+from refdec.baselines.upsa import UPSA, UPSASettings
 from refdec.errors import SettingsError
 from refdec.lm.pair import Pair
 from refdec.settings import Settings, named_changes
@@ -62,6 +64,16 @@ PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
         "rule-based round-trip translation by the program apertium",
         ApertiumSettings,
         lambda _pair, settings, _: Apertium.installed(settings),
+    ),
+    "cgmh": NamedMethod(
+        "word edits, sampled by Metropolis-Hastings (Miao et al. 2019)",
+        CGMHSettings,
+        lambda pair, settings, _: CGMH(pair(), settings),
+    ),
+    "upsa": NamedMethod(
+        "word edits, searched by simulated annealing (Liu et al. 2020)",
+        UPSASettings,
+        lambda pair, settings, _: UPSA(pair(), settings),
     ),
 }
 INFILLERS: dict[str, NamedMethod[Infiller]] = {}
