@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from refdec.baselines.continuing import Continue, ContinueSettings
+from refdec.baselines.delorean import Delorean, DeloreanSettings
 from refdec.baselines.folder import Card, read_card
 from refdec.baselines.method import Infiller, Method, Paraphraser
 from refdec.errors import SettingsError
@@ -40,7 +42,18 @@ class NamedMethod(Generic[AnyMethod]):
 
 
 PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {}
-INFILLERS: dict[str, NamedMethod[Infiller]] = {}
+INFILLERS: dict[str, NamedMethod[Infiller]] = {
+    "continue": NamedMethod(
+        "the forward model alone: it reads both texts and goes on (GPT2-Fixed)",
+        ContinueSettings,
+        lambda pair, settings, _: Continue(pair(), settings),
+    ),
+    "delorean": NamedMethod(
+        "soft tokens, moved by gradients of the text after the gap",
+        DeloreanSettings,
+        lambda pair, settings, _: Delorean(pair(), settings),
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
