@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar
 from refdec.baselines.continuing import Continue, ContinueSettings
 from refdec.baselines.delorean import Delorean, DeloreanSettings
 from refdec.baselines.folder import Card, read_card
+from refdec.baselines.ilm import Ilm, IlmSettings
 from refdec.baselines.method import Infiller, Method, Paraphraser
 from refdec.errors import SettingsError
 from refdec.lm.pair import Pair
@@ -52,6 +53,12 @@ INFILLERS: dict[str, NamedMethod[Infiller]] = {
         "soft tokens, moved by gradients of the text after the gap",
         DeloreanSettings,
         lambda pair, settings, _: Delorean(pair(), settings),
+    ),
+    "ilm": NamedMethod(
+        "the forward model, taught to write what is left out of a text",
+        IlmSettings,
+        lambda pair, settings, folder: Ilm.load(pair(), settings, folder),
+        trained=True,
     ),
 }
 

@@ -308,23 +308,27 @@ class Llama(nn.Module):
         features: Tensor = self.model.norm(stream)
         return features
 
-    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
-        """Mean nats per target; targets are (batch, length) as ids are."""
-        if torch.is_grad_enabled():
-            return self._surprise(ids, targets)
-        return self.losses(ids, targets).mean()
+    def loss(self, ids: Tensor, targets: Tensor, counted: Tensor | None = None) -> Tensor:
+        """Mean nats per target; targets are (batch, length) as ids are, and so is which of them count, of bool."""
+        if not torch.is_grad_enabled():
+            losses = self.losses(ids, targets)
+            return (losses if counted is None else losses[counted]).mean()
+        if counted is None:
+            return self._surprise(self(ids), targets)
+        return self._surprise(self(ids)[counted], targets[counted])
 
     def divergence(self, ids: Tensor, features: Tensor, head: Tensor) -> Tensor:
         """Mean nats per token by which the model departs from another: the KL divergence from that to this one.
 
         The other model is given by its features after each id and its output matrix.
         """
-        return self._surprise(ids, features, head)
+        return self._surprise(self(ids), features, head)
 
-    def _surprise(self, ids: Tensor, wanted: Tensor, head: Tensor | None = None) -> Tensor:
-        features = self(ids).flatten(0, 1)
-        total: Tensor = _Surprise.apply(features, self.head, wanted.flatten(0, 1), head)  # type: ignore[no-untyped-call]
-        return total / ids.numel()
+    def _surprise(self, own: Tensor, wanted: Tensor, head: Tensor | None = None) -> Tensor:
+        rows = own.reshape(-1, own.shape[-1])
+        goals = wanted.reshape(len(rows), *wanted.shape[own.ndim - 1 :])
+        total: Tensor = _Surprise.apply(rows, self.head, goals, head)  # type: ignore[no-untyped-call]
+        return total / len(rows)
 
     @torch.no_grad()
     def losses(self, ids: Tensor, targets: Tensor) -> Tensor:
