@@ -13,10 +13,15 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from refdec.baselines.continuing import Continue, ContinueSettings
+from refdec.baselines.copynet import CopyNetSettings, make_copynet, train_copynet
 from refdec.baselines.delorean import Delorean, DeloreanSettings
+from refdec.baselines.denoise import DenoiseSettings, make_denoise, train_denoise
+from refdec.baselines.dips import DipsSettings, make_dips
 from refdec.baselines.folder import Card, read_card
 from refdec.baselines.ilm import Ilm, IlmSettings
 from refdec.baselines.method import Infiller, Method, Paraphraser
+from refdec.baselines.rvqvae import RvqvaeSettings, make_rvqvae, train_rvqvae
+from refdec.baselines.study import Study
 from refdec.errors import SettingsError
 from refdec.lm.pair import Pair
 from refdec.settings import Settings, named_changes
@@ -34,14 +39,17 @@ class NamedMethod(Generic[AnyMethod]):
         settings: the class of its settings, whose defaults are its own paper's
         make: gets what loads the pair, the settings, and the folder of the method's own weights if it has some
         trained: whether it has weights of its own
+        train: makes a folder of such weights; None where another method's are used
     """
 
     title: str
     settings: type[Settings]
     make: Callable[[LoadPair, Any, Path | None], AnyMethod]
     trained: bool = False
+    train: Callable[[Study], Card] | None = None
 
 
+<<<<<<< HEAD
 PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {}
 INFILLERS: dict[str, NamedMethod[Infiller]] = {
     "continue": NamedMethod(
@@ -61,6 +69,44 @@ INFILLERS: dict[str, NamedMethod[Infiller]] = {
         trained=True,
     ),
 }
+=======
+def _home(folder: Path | None) -> Path:
+    """The folder of weights, which `choose_method` has made sure of."""
+    assert folder is not None
+    return folder
+
+
+PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
+    "copynet": NamedMethod(
+        "a supervised encoder-decoder that can copy (PG-IL's kind, Du and Ji 2019)",
+        CopyNetSettings,
+        lambda _, settings, folder: make_copynet(settings, _home(folder)),
+        trained=True,
+        train=train_copynet,
+    ),
+    "dips": NamedMethod(
+        "submodular choice of diverse texts in the beam of copynet or denoise (Kumar et al. 2019)",
+        DipsSettings,
+        lambda _, settings, folder: make_dips(settings, _home(folder)),
+        trained=True,
+    ),
+    "denoise": NamedMethod(
+        "an encoder-decoder that restored damaged text before it learned pairs (BART's kind, Lewis et al. 2020)",
+        DenoiseSettings,
+        lambda _, settings, folder: make_denoise(settings, _home(folder)),
+        trained=True,
+        train=train_denoise,
+    ),
+    "rvqvae": NamedMethod(
+        "an autoencoder of sentences with discrete codes and a connection around them (Roy and Grangier 2019)",
+        RvqvaeSettings,
+        lambda _, settings, folder: make_rvqvae(settings, _home(folder)),
+        trained=True,
+        train=train_rvqvae,
+    ),
+}
+INFILLERS: dict[str, NamedMethod[Infiller]] = {}
+>>>>>>> w-trained
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,96 @@
+"""Learning to write one text after another has been read: pairs of ids, with or without the model's own words as input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from refdec.baselines.learning import Numbers
+from refdec.baselines.seq2seq import END, PAD, Memory, Seq2Seq, padded, shifted
+from refdec.baselines.training_rows import Parts, TextPair
+from refdec.baselines.vocabulary import Vocabulary
+from refdec.errors import InputError
+from refdec.lm.tokens import Ids
+
+IdPair = tuple[Ids, Ids]
+MEASURED_AT_ONCE = 100
+
+
+@dataclass
+class PairLesson:
+    """Targets after sources.
+
+    `own_words` is the share of its inputs, at the end, that the decoder says itself rather than reads from the target:
+    it learns to go on from its own words (scheduled sampling, which Du and Ji 2019 found best of the ways to imitate).
+    The share rises from zero in the second half.
+    """
+
+    name: str
+    model: Seq2Seq
+    rows: Parts[IdPair]
+    own_words: float = 0.0
+
+    @property
+    def lengths(self) -> list[int]:
+        return [len(source) + len(target) + 1 for source, target in self.rows.learned]
+
+    def loss(self, rows: Numbers, generator: torch.Generator, noise: np.random.Generator, done: float) -> Tensor:  # noqa: ARG002
+        self.model.draw_from(generator)
+        sources, labels = self._tensors([self.rows.learned[row] for row in rows])
+        memory = self.model.remember(sources, self.model.encode(sources))
+        share = self.own_words * max(0.0, 2 * done - 1)
+        inputs = self._mixed_inputs(labels, memory, share, generator) if share else None
+        return self.model.loss(labels, memory, inputs)
+
+    def held_out_loss(self) -> float:
+        return mean_loss(self.model, self.rows.held_out, self._tensors)
+
+    def _tensors(self, pairs: Sequence[IdPair]) -> tuple[Tensor, Tensor]:
+        device = self.model.embed_tokens.weight.device
+        return padded([source for source, _ in pairs], device), padded([(*target, END) for _, target in pairs], device)
+
+    def _mixed_inputs(self, labels: Tensor, memory: Memory, share: float, generator: torch.Generator) -> Tensor:
+        """Inputs some of which are what the model itself finds most probable there (two passes, as in a Transformer
+        all positions are computed together).
+        """
+        with torch.no_grad():
+            states, _ = self.model.decode(shifted(labels), memory)
+            said = self.model.logprobs(states, memory).argmax(-1)
+        draws = torch.rand(labels.shape, generator=generator, device=labels.device)
+        mixed = torch.where((draws < share) & (labels != PAD) & (labels != END) & (said != END), said, labels)
+        return shifted(mixed)
+
+
+def mean_loss(model: Seq2Seq, pairs: Sequence[IdPair], tensors: object) -> float:
+    """Nats per target token of held-out pairs."""
+    assert callable(tensors)
+    total = count = 0.0
+    for first in range(0, len(pairs), MEASURED_AT_ONCE):
+        part = pairs[first : first + MEASURED_AT_ONCE]
+        sources, labels = tensors(part)
+        tokens = float((labels != PAD).sum())
+        total += tokens * float(model.loss(labels, model.remember(sources, model.encode(sources))))
+        count += tokens
+    return total / count
+
+
+def encoded(parts: Parts[TextPair], vocabulary: Vocabulary, positions: int) -> Parts[IdPair]:
+    """Ids of pairs; those that are too long for the model are left out."""
+    return Parts(_encoded(parts.learned, vocabulary, positions), _encoded(parts.held_out, vocabulary, positions))
+
+
+def _encoded(pairs: Sequence[TextPair], vocabulary: Vocabulary, positions: int) -> list[IdPair]:
+    sources = vocabulary.encode_all([source for source, _ in pairs])
+    targets = vocabulary.encode_all([target for _, target in pairs])
+    kept = [
+        (source, target)
+        for source, target in zip(sources, targets, strict=True)
+        if source and target and len(source) <= positions and len(target) < positions
+    ]
+    if not kept:
+        raise InputError(f"No pair is left: all are longer than {positions} tokens. Give shorter texts.")
+    return kept
