@@ -14,7 +14,7 @@ from typing import ClassVar
 import torch
 from tokenizers import AddedToken, Tokenizer
 
-from refdec.baselines.folder import TOKENIZER, Card, digest, read_card, read_weights
+from refdec.baselines.folder import Card, digest, read_card, read_weights
 from refdec.baselines.gap import GapIds, cut_off, first_sentence
 from refdec.baselines.masking import LEVELS, Part
 from refdec.baselines.method import Proposal, on_pair, pair_signature
@@ -58,10 +58,12 @@ class Marks:
 
     @classmethod
     def of(cls, tokenizer: Tokenizer) -> Marks:
-        ids = {name: tokenizer.token_to_id(name) for name in _NAMES}
-        lacking = [name for name, number in ids.items() if number is None]
-        if lacking:
-            raise ModelError(f"The tokenizer of this method has no entry {lacking[0]}. Train the method again.")
+        ids: dict[str, int] = {}
+        for name in _NAMES:
+            number = tokenizer.token_to_id(name)
+            if number is None:
+                raise ModelError(f"The tokenizer of this method has no entry {name}. Train the method again.")
+            ids[name] = number
         return cls({level: ids[f"<|infill_{level}|>"] for level in LEVELS}, ids[_ANSWERS], ids[_END])
 
 
@@ -151,8 +153,5 @@ class Ilm:
         """The first answer that came to its end, and is a sentence where one is wanted."""
         bodies = self.model.tokens.decode_all(rows)
         ended = [body for body, ids in zip(bodies, rows, strict=True) if ids[-1] == self.marks.end]
-        if is_sentence:
-            texts = filter(None, map(first_sentence, (*ended, *bodies)))
-        else:
-            texts = (text for body in ended for text in well_formed([body], "word"))
-        return next(texts, "") or cut_off(bodies)
+        texts = map(first_sentence, (*ended, *bodies)) if is_sentence else well_formed(ended, "word")
+        return next(filter(None, texts), "") or cut_off(bodies)

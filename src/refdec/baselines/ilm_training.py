@@ -6,24 +6,23 @@ well single sentences inside held-out stories are written.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
-import refdec
-from refdec.baselines.folder import Card, write_method
+from refdec.baselines.folder import Card
 from refdec.baselines.ilm import Marks, add_marks, example
-from refdec.baselines.learning import Effort, Numbers, Report, learn
+from refdec.baselines.learning import Numbers
 from refdec.baselines.masking import Part, Rates, masked_parts, sentence_ranges
+from refdec.baselines.study import Study
 from refdec.baselines.trainable import forward_weights
 from refdec.errors import InputError, SettingsError
-from refdec.lm.pair import Pair
+from refdec.lm.pair import load_pair
 from refdec.lm.tokens import Tokens
 from refdec.settings import Settings, documented, setting
 from refdec.text.sentences import split_sentences
@@ -66,7 +65,7 @@ class IlmTraining(Settings):
     batch_tokens: int = setting(0, "tokens per step; 0: what suits the device", low=0, high=1 << 24)
     matrix_rate: float = setting(0.006, "learning rate of Muon, for the matrices", low=0, high=10)
     other_rate: float = setting(0.0012, "learning rate of AdamW, for embeddings and norms", low=0, high=10)
-    seed: int = setting(0, "seed of stories, parts and the marks' first weights", low=0, high=2**63 - 1)
+    passes: float = setting(1_000.0, "passes over the stories, at most", low=0.01, high=1e9)
 
     def __post_init__(self) -> None:
         Settings.__post_init__(self)
@@ -77,7 +76,7 @@ class IlmTraining(Settings):
     def rates(self) -> Rates:
         return Rates(self.document_rate, self.paragraph_rate, self.sentence_rate, self.word_rate)
 
-    def recipe(self, device: torch.device) -> Recipe:
+    def recipe(self, device: torch.device, seed: int) -> Recipe:
         """What the optimisers need: rates that rise shortly and fall to zero."""
         tokens = self.batch_tokens or BATCH_TOKENS.get(device.type, BATCH_TOKENS["cpu"])
         return Recipe(
@@ -88,7 +87,7 @@ class IlmTraining(Settings):
             weight_decay=0.0,
             warm_up=0.05,
             decay=0.95,
-            seed=self.seed,
+            seed=seed,
         )
 
 
@@ -112,8 +111,9 @@ class IlmLesson:
     tokens: Tokens
     marks: Marks
     stories: Stories
-    training: IlmTraining
-    name: str = "ilm"
+    rates: Rates
+    seed: int
+    name: str = "stories"
 
     @cached_property
     def lengths(self) -> list[int]:
@@ -137,7 +137,7 @@ class IlmLesson:
 
     @cached_property
     def _measured(self) -> list[tuple[list[int], int]]:
-        numbers = np.random.default_rng(self.training.seed)
+        numbers = np.random.default_rng(self.seed)
         examples = []
         for story in self.stories.held_out:
             inner = list(sentence_ranges(story))[1:-1]
@@ -148,7 +148,7 @@ class IlmLesson:
     def _example(self, story: str, numbers: np.random.Generator) -> tuple[list[int], int]:
         parts: list[Part] = []
         for _ in range(TRIES):
-            parts = masked_parts(story, self.training.rates, numbers)
+            parts = masked_parts(story, self.rates, numbers)
             if parts:
                 break
         return example(self.tokens, self.marks, story, parts)
@@ -165,9 +165,9 @@ class IlmLesson:
         return table[:, :-1].to(device), table[:, 1:].to(device), counted[:, 1:].to(device)
 
 
-def read_stories(texts: Iterable[str], tokens: Tokens, training: IlmTraining, measured: int) -> Stories:
+def read_stories(texts: Iterable[str], tokens: Tokens, training: IlmTraining, measured: int, seed: int) -> Stories:
     """Stories of three sentences or more in a row, none longer than the training allows; so many are held out."""
-    numbers = np.random.default_rng(training.seed)
+    numbers = np.random.default_rng(seed)
     stories: list[str] = []
     for text in texts:
         sentences = split_sentences(text)
@@ -189,59 +189,32 @@ def read_stories(texts: Iterable[str], tokens: Tokens, training: IlmTraining, me
     return Stories(stories[held_out:], stories[:held_out])
 
 
-def train_ilm(
-    pair: Pair,
-    corpus: Corpus,
-    folder: Path,
-    training: IlmTraining,
-    effort: Effort,
-    watch: Callable[[Report], None] = lambda _: None,
-    tell: Callable[[str], None] = lambda _: None,
-) -> Card:
-    """Teach the forward model of a pair to fill gaps, and write the method into a folder.
-
-    Checkpoints are in a folder beside it until it is finished; the same call goes on where a run was stopped.
-    """
-    tell("reading the text")
+def train_ilm(study: Study) -> Card:
+    """Teach the forward model of a pair to fill gaps."""
+    plan, training = study.plan, IlmTraining(**study.plan.changes)
+    study.tell("loading the pair")
+    pair = load_pair(plan.begin_from, device=study.device)
+    shape, weights = forward_weights(pair)
+    study.tell("reading the text")
     tokens = Tokens(add_marks(pair.tokens.tokenizer), pair.forward.start)
-    device = pair.forward.device
-    measured = HELD_OUT.get(device.type, HELD_OUT["cpu"])
-    stories = read_stories(corpus.sample(training.characters), tokens, training, measured)
-    shape, weights = _with_marks(*forward_weights(pair), tokens.vocabulary, training.seed)
+    texts = Corpus.at((*plan.data, *plan.text)).sample(training.characters)
+    stories = read_stories(texts, tokens, training, HELD_OUT.get(study.device.type, HELD_OUT["cpu"]), plan.seed)
+    shape, weights = _with_marks(shape, weights, tokens.vocabulary, study.weights_generator())
     model = Llama(shape)
     model.load_state_dict(weights)
-    model.to(device)
-    lesson = IlmLesson(model, tokens, Marks.of(tokens.tokenizer), stories, training)
-    work = folder.with_name(folder.name + ".training")
-    work.mkdir(parents=True, exist_ok=True)
-    facts: dict[str, Any] = {"pair": pair.name, "text": corpus.digest, **dict(training.items())}
-    state = learn(lesson, training.recipe(device), effort, work / lesson.name, facts, watch, tell)
-    trained = {
-        "parameters": sum(tensor.numel() for tensor in model.parameters()),
-        "from": pair.name,
-        "text": [path.name for path in corpus.paths],
-        "stories": len(stories.learned),
-        **dict(training.items()),
-        "steps": state.step,
-        "minutes": round(state.seconds / 60, 2),
-        "stories_read": state.rows,
-        "tokens_read": state.tokens,
-        "held_out_loss": round(state.best_loss, 4),
-        "held_out_loss_before": round(state.first_loss, 4),
-        "refdec": refdec.__version__,
-        "torch": torch.__version__,
-    }
-    card = Card("ilm", {"config": shape.config()}, trained)
-    write_method(folder, card, model.state_dict(), tokens.tokenizer.to_str())
-    return card
+    model.to(study.device)
+    study.tell(f"{len(stories.learned):,} stories")
+    lesson = IlmLesson(model, tokens, Marks.of(tokens.tokenizer), stories, training.rates, plan.seed)
+    study.learn(lesson, passes=training.passes, recipe=training.recipe(study.device, plan.seed))
+    facts = {"from": pair.name, "stories": len(stories.learned), **dict(training.items())}
+    return study.finish(model, {"config": shape.config()}, tokens.tokenizer.to_str(), facts)
 
 
 def _with_marks(
-    shape: Shape, weights: dict[str, Tensor], entries: int, seed: int
+    shape: Shape, weights: dict[str, Tensor], entries: int, generator: torch.Generator
 ) -> tuple[Shape, dict[str, Tensor]]:
     """A model with so many entries at least; new ones begin near the mean of the others."""
     vocabulary = -(-max(entries, shape.vocabulary) // ALIGNED) * ALIGNED
-    generator = torch.Generator().manual_seed(seed)
     larger = dict(weights)
     for name in ("model.embed_tokens.weight", "lm_head.weight"):
         if name in weights:

@@ -19,6 +19,7 @@ from refdec.baselines.denoise import DenoiseSettings, make_denoise, train_denois
 from refdec.baselines.dips import DipsSettings, make_dips
 from refdec.baselines.folder import Card, read_card
 from refdec.baselines.ilm import Ilm, IlmSettings
+from refdec.baselines.ilm_training import IlmTraining, train_ilm
 from refdec.baselines.method import Infiller, Method, Paraphraser
 from refdec.baselines.rvqvae import RvqvaeSettings, make_rvqvae, train_rvqvae
 from refdec.baselines.study import Study
@@ -40,6 +41,7 @@ class NamedMethod(Generic[AnyMethod]):
         make: gets what loads the pair, the settings, and the folder of the method's own weights if it has some
         trained: whether it has weights of its own
         train: makes a folder of such weights; None where another method's are used
+        training: the class of settings of a method that learns by going on from a pair; None where it does not
     """
 
     title: str
@@ -47,29 +49,9 @@ class NamedMethod(Generic[AnyMethod]):
     make: Callable[[LoadPair, Any, Path | None], AnyMethod]
     trained: bool = False
     train: Callable[[Study], Card] | None = None
+    training: type[Settings] | None = None
 
 
-<<<<<<< HEAD
-PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {}
-INFILLERS: dict[str, NamedMethod[Infiller]] = {
-    "continue": NamedMethod(
-        "the forward model alone: it reads both texts and goes on (GPT2-Fixed)",
-        ContinueSettings,
-        lambda pair, settings, _: Continue(pair(), settings),
-    ),
-    "delorean": NamedMethod(
-        "soft tokens, moved by gradients of the text after the gap",
-        DeloreanSettings,
-        lambda pair, settings, _: Delorean(pair(), settings),
-    ),
-    "ilm": NamedMethod(
-        "the forward model, taught to write what is left out of a text",
-        IlmSettings,
-        lambda pair, settings, folder: Ilm.load(pair(), settings, folder),
-        trained=True,
-    ),
-}
-=======
 def _home(folder: Path | None) -> Path:
     """The folder of weights, which `choose_method` has made sure of."""
     assert folder is not None
@@ -105,8 +87,26 @@ PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
         train=train_rvqvae,
     ),
 }
-INFILLERS: dict[str, NamedMethod[Infiller]] = {}
->>>>>>> w-trained
+INFILLERS: dict[str, NamedMethod[Infiller]] = {
+    "continue": NamedMethod(
+        "the forward model alone: it reads both texts and goes on (GPT2-Fixed)",
+        ContinueSettings,
+        lambda pair, settings, _: Continue(pair(), settings),
+    ),
+    "delorean": NamedMethod(
+        "soft tokens, moved by gradients of the text after the gap",
+        DeloreanSettings,
+        lambda pair, settings, _: Delorean(pair(), settings),
+    ),
+    "ilm": NamedMethod(
+        "the forward model, taught to write what is left out of a text",
+        IlmSettings,
+        lambda pair, settings, folder: Ilm.load(pair(), settings, _home(folder)),
+        trained=True,
+        train=train_ilm,
+        training=IlmTraining,
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)

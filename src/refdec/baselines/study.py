@@ -51,6 +51,8 @@ class Plan:
         seed: of first weights, order and noise
         device: by default a GPU where there is one
         force: whether a finished method may be overwritten
+        changes: settings of the method's own training
+        begin_from: the pair that a method goes on from, by default the embedded one
     """
 
     method: str
@@ -64,6 +66,8 @@ class Plan:
     seed: int = 0
     device: str | None = None
     force: bool = False
+    changes: dict[str, Any] = field(default_factory=dict)
+    begin_from: Path | None = None
 
     def __post_init__(self) -> None:
         if self.size not in SIZES:
@@ -124,8 +128,10 @@ class Study:
     def weights_generator(self) -> torch.Generator:
         return torch.Generator().manual_seed(self.plan.seed)
 
-    def learn(self, lesson: Lesson, share: float = 1.0, passes: float | None = None) -> State:
-        """Spend a share of the budget on a lesson."""
+    def learn(
+        self, lesson: Lesson, share: float = 1.0, passes: float | None = None, recipe: Recipe | None = None
+    ) -> State:
+        """Spend a share of the budget on a lesson; the recipe is by default that of the size."""
         plan = self.plan
         minutes = None if plan.minutes is None else share * plan.minutes
         steps = None if plan.steps is None else max(1, round(share * plan.steps))
@@ -135,10 +141,12 @@ class Study:
             "size": plan.size,
             "seed": plan.seed,
             "budget": [plan.minutes, plan.steps],
+            "changes": plan.changes,
+            "from": plan.begin_from and str(plan.begin_from),
             "data": _digest((*plan.data, *plan.text, *([plan.excluded] if plan.excluded else []))),
         }
         home = plan.training / lesson.name
-        state = learn(lesson, self.recipe, effort, home, facts, self.watch, self.tell)
+        state = learn(lesson, recipe or self.recipe, effort, home, facts, self.watch, self.tell)
         self.states[lesson.name] = state
         return state
 
@@ -151,7 +159,13 @@ class Study:
         facts: dict[str, Any],
         **settings: Any,
     ) -> Card:
-        """Write the finished method with its card, and remove what was only needed to go on."""
+        """Write a finished encoder-decoder with its card."""
+        facts = {"size": self.plan.size, "excluded_ids": len(self.excluded.ids), **facts}
+        made_of = {"shape": shape.to_dict(), "surface": surface.to_dict(), **settings}
+        return self.finish(model, made_of, vocabulary.definition, facts)
+
+    def finish(self, model: torch.nn.Module, settings: dict[str, Any], tokenizer: str, facts: dict[str, Any]) -> Card:
+        """Write a finished method with its card, and remove what was only needed to go on."""
         plan = self.plan
         last = list(self.states.values())[-1]
         lessons = {
@@ -168,10 +182,8 @@ class Study:
         }
         trained = {
             "parameters": sum(tensor.numel() for tensor in model.parameters()),
-            "size": plan.size,
             "data": [path.name for path in plan.data],
             "text": [path.name for path in plan.text],
-            "excluded_ids": len(self.excluded.ids),
             **facts,
             "lessons": lessons,
             "held_out_loss": round(last.best_loss, 4),
@@ -180,9 +192,9 @@ class Study:
             "refdec": refdec.__version__,
             "torch": torch.__version__,
         }
-        card = Card(plan.method, {"shape": shape.to_dict(), "surface": surface.to_dict(), **settings}, trained)
+        card = Card(plan.method, settings, trained)
         weights = {name: tensor.detach().cpu() for name, tensor in model.state_dict().items()}
-        write_method(plan.folder, card, weights, vocabulary.definition)
+        write_method(plan.folder, card, weights, tokenizer)
         shutil.rmtree(plan.training, ignore_errors=True)
         return card
 
