@@ -35,7 +35,12 @@ SMALLEST = 1e-15
 """Added to the length of a gradient before it is divided by."""
 
 GPU_GAPS = 32
-"""Gaps that a GPU computes together. A CPU takes one, so that no other gap changes its rounding."""
+"""Gaps that a GPU computes together."""
+
+
+def at_once(device: torch.device) -> int:
+    """Gaps that are computed together: on a CPU one, so that no other gap changes its rounding."""
+    return GPU_GAPS if device.type == "cuda" else 1
 
 
 @documented
@@ -46,7 +51,7 @@ class DeloreanSettings(Settings):
     task: ClassVar[str] = "delorean"
 
     passes: int = setting(20, "pairs of a backward and a forward pass", symbol="T", low=0, high=10_000)
-    backward_steps: int = setting(5, "steps along the gradient in a backward pass", low=1, high=10_000)
+    backward_steps: int = setting(4, "steps along the gradient in a backward pass", low=1, high=10_000)
     step: float = setting(0.01, "length of a step, as a share of the logits' own", symbol="lambda", low=0, high=10)
     forward_share: float = setting(0.88, "share of the model's own logits", symbol="gamma", low=0, high=1)
     tokens: int = setting(15, "soft tokens of a filling", symbol="N", low=1, high=1_000)
@@ -72,8 +77,7 @@ class Delorean:
     def infill_all(self, gaps: Iterable[tuple[str, str]]) -> Iterator[list[Proposal]]:
         room = self.settings.most_tokens + 2  # the ids at both ends of a document
         encoded = (GapIds.of(self.pair, left, right, room) for left, right in gaps)
-        at_once = GPU_GAPS if self.pair.forward.device.type == "cuda" else 1
-        while batch := list(itertools.islice(encoded, at_once)):
+        while batch := list(itertools.islice(encoded, at_once(self.pair.forward.device))):
             written = self._decoder.fillings(batch)
             yield from on_pair(self.pair, (self._rank(gap, texts) for gap, texts in zip(batch, written, strict=True)))
 
