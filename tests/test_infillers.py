@@ -264,3 +264,21 @@ def test_all_infilling_systems_stand_in_one_table(toy: Pair, tmp_path: Path) -> 
     assert [row.name for row in differences.rows] == [f"{names[0]} less continue", f"{names[0]} less delorean-passes-1"]
     assert isinstance(quoted, ReportTable)
     assert {"GPT2-Fixed", "DeLorean", "ILM"} <= {row.name for row in quoted.rows}
+
+
+def test_the_command_loads_the_pair_for_an_experiment(
+    toy: Pair, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "data" / "anlg" / "dev.jsonl"
+    place.parent.mkdir(parents=True)
+    place.write_text(json.dumps({"id": "0", "o1": GAPS[0][0], "o2": GAPS[0][1], "references": [RIGHT[0]]}) + "\n")
+
+    def load(forward: str | None, backward: str | None, *, examples: Path | None, **_: object) -> Pair:
+        assert (forward, backward, examples) == (None, None, None)
+        return toy
+
+    monkeypatch.setattr("refdec.lm.pair.load_pair", load)
+    options = ["--data", str(tmp_path / "data"), "--system", "continue", "--metric", "words", "-o", str(tmp_path / "o")]
+    code, out, err = run("evaluate", "anlg", "--quiet", *options)
+    assert code == 0, err
+    assert "continue" in out
