@@ -100,7 +100,7 @@ class Attention(nn.Module):
         return joined
 
     def _split(self, states: Tensor) -> Tensor:
-        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return states.view(*states.shape[:-1], self.heads, -1).transpose(1, 2)
 
 
 class Layer(nn.Module):
@@ -229,7 +229,8 @@ class Seq2Seq(nn.Module):
         """Mean nats per label; `inputs` are what the decoder reads instead of the labels before."""
         states, _ = self.decode(shifted(labels) if inputs is None else inputs, memory)
         is_text = labels != PAD
-        return -(self.label_logprobs(states, memory, labels) * is_text).sum() / is_text.sum()
+        logprobs = torch.where(is_text, self.label_logprobs(states, memory, labels), 0.0)  # padding is never said
+        return -logprobs.sum() / is_text.sum()
 
     def _embedded(self, ids: Tensor, first: int) -> Tensor:
         places: Tensor = self.places[first : first + ids.shape[1]]  # type: ignore[index]
