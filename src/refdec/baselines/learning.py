@@ -124,6 +124,8 @@ def learn(
     lengths = lesson.lengths
     batches = _batches(lengths, recipe.batch_tokens, recipe.seed, lesson.name, state.step)
     per_pass = len(lengths)
+    if not state.measured:
+        state.measured, best = 1, _measured(lesson, state, best, quick)
     began = last_save = time.monotonic()
     began -= state.seconds
     smooth = math.nan
@@ -131,11 +133,11 @@ def learn(
         while True:
             state.seconds = time.monotonic() - began
             done = effort.spent(state.seconds, state.step, state.rows / per_pass)
-            if done * MEASUREMENTS >= state.measured or done >= 1:
+            if done * MEASUREMENTS >= state.measured or (done >= 1 and state.step):
                 state.measured = int(done * MEASUREMENTS) + 1
                 best = _measured(lesson, state, best, quick)
                 watch(Report(lesson.name, state.step, min(1.0, done), smooth, state.best_loss, state.seconds))
-            if interrupted or done >= 1:
+            if interrupted or (done >= 1 and state.step):
                 break
             if time.monotonic() - last_save > SAVE_SECONDS:
                 _save(home, model, optimiser, state, best)
@@ -156,9 +158,7 @@ def learn(
             state.tokens += sum(lengths[row] for row in rows)
             smooth = value if math.isnan(smooth) else 0.95 * smooth + 0.05 * value
             watch(Report(lesson.name, state.step, min(1.0, done), smooth, state.best_loss, state.seconds))
-        if not state.step and not interrupted:
-            raise InputError("The budget is too small for a single step. Raise --minutes or --steps.")
-        state.finished = done >= 1
+        state.finished = done >= 1 and state.step > 0
         _save(home, model, optimiser, state, best)
         if interrupted and not state.finished:
             raise KeyboardInterrupt

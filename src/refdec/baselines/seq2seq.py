@@ -156,12 +156,14 @@ class Seq2Seq(nn.Module):
         self.register_buffer("places", _places(shape.positions + 2, shape.width), persistent=False)
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Random first weights; what is added to the states starts small."""
+        """Random first weights. What is added to the states starts small, and so do the vectors of tokens: the first
+        guess must not be the token just read, which has the same vector as the output.
+        """
         for name, tensor in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(tensor)
             elif tensor.ndim > 1:
-                scale = 0.2 if name.endswith(("out.weight", "down.weight")) else 1.0
+                scale = 0.2 if name.endswith(("out.weight", "down.weight", "embed_tokens.weight")) else 1.0
                 nn.init.normal_(tensor, 0.0, scale * tensor.shape[-1] ** -0.5, generator=generator)
 
     def draw_from(self, generator: torch.Generator) -> None:
