@@ -34,7 +34,7 @@ PRETRAINING = 0.6
 MASKED, SPAN = 0.3, 3.0
 """BART's noise: share of the tokens that are masked, and the mean length of a masked span (Poisson)."""
 
-PASSAGE_WORDS = 60
+PASSAGE_WORDS, MEASURED_PASSAGES = 40, 50
 FINE_TUNING_PASSES = 6  # over the pairs: a model that can write learns more by heart
 
 Sentences = tuple[Ids, ...]
@@ -129,7 +129,7 @@ def train_denoise(study: Study) -> Card:
     model.to(study.device)
     passages = passages_of(texts, vocabulary, shape.positions)
     study.tell(f"{len(passages):,} passages of plain text")
-    parts = parted(passages, [" ".join(map(str, _joined(passage))) for passage in passages])
+    parts = parted(passages, [" ".join(map(str, _joined(passage))) for passage in passages], MEASURED_PASSAGES)
     study.learn(DenoisingLesson("denoising", model, parts), share=PRETRAINING)
     rows = encoded(parted(pairs, [source for source, _ in pairs]), vocabulary, shape.positions)
     study.learn(PairLesson("pairs", model, rows), share=1 - PRETRAINING, passes=FINE_TUNING_PASSES)

@@ -47,7 +47,7 @@ class Lesson(Protocol):
 
     @property
     def lengths(self) -> Sequence[int]:
-        """Tokens of each row."""
+        """Tokens of each row; asked for once."""
 
     def loss(self, rows: Numbers, generator: torch.Generator, noise: np.random.Generator, done: float) -> Tensor:
         """The mean loss of these rows in nats per token; every draw comes from the generators."""
@@ -108,7 +108,7 @@ def learn(
     watch: Callable[[Report], None],
     tell: Callable[[str], None],
 ) -> State:
-    """Teach the lesson's model, and leave it with its best weights. `facts` must be those of the run that it goes on."""
+    """Teach the lesson's model, and leave it with its best weights. A run goes on only with the same `facts`."""
     model = lesson.model
     device = next(model.parameters()).device
     quick = is_quick_at_bfloat16(device)
@@ -121,8 +121,11 @@ def learn(
             model.load_state_dict(best)
             return state
         tell(f"{lesson.name}: going on at step {state.step:,}.")
-    batches = _batches(lesson.lengths, recipe.batch_tokens, recipe.seed, lesson.name, state.step)
-    per_pass = len(lesson.lengths)
+    lengths = lesson.lengths
+    batches = _batches(lengths, recipe.batch_tokens, recipe.seed, lesson.name, state.step)
+    per_pass = len(lengths)
+    if not state.measured:
+        state.measured, best = 1, _measured(lesson, state, best, quick)
     began = last_save = time.monotonic()
     began -= state.seconds
     smooth = math.nan
@@ -130,11 +133,11 @@ def learn(
         while True:
             state.seconds = time.monotonic() - began
             done = effort.spent(state.seconds, state.step, state.rows / per_pass)
-            if done * MEASUREMENTS >= state.measured or done >= 1:
+            if done * MEASUREMENTS >= state.measured or (done >= 1 and state.step):
                 state.measured = int(done * MEASUREMENTS) + 1
                 best = _measured(lesson, state, best, quick)
                 watch(Report(lesson.name, state.step, min(1.0, done), smooth, state.best_loss, state.seconds))
-            if interrupted or done >= 1:
+            if interrupted or (done >= 1 and state.step):
                 break
             if time.monotonic() - last_save > SAVE_SECONDS:
                 _save(home, model, optimiser, state, best)
@@ -147,17 +150,15 @@ def learn(
             value = float(loss.detach())
             if not math.isfinite(value):
                 raise ModelError(
-                    f"Training went wrong at step {state.step + 1:,}: the loss is {value}. Try another --seed or --size."
+                    f"Training went wrong at step {state.step + 1:,}: the loss is {value}. Try another --seed."
                 )
             optimiser.step(done)
             state.step += 1
             state.rows += len(rows)
-            state.tokens += sum(lesson.lengths[row] for row in rows)
+            state.tokens += sum(lengths[row] for row in rows)
             smooth = value if math.isnan(smooth) else 0.95 * smooth + 0.05 * value
             watch(Report(lesson.name, state.step, min(1.0, done), smooth, state.best_loss, state.seconds))
-        if not state.step and not interrupted:
-            raise InputError("The budget is too small for a single step. Raise --minutes or --steps.")
-        state.finished = done >= 1
+        state.finished = done >= 1 and state.step > 0
         _save(home, model, optimiser, state, best)
         if interrupted and not state.finished:
             raise KeyboardInterrupt

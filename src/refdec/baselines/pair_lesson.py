@@ -1,4 +1,4 @@
-"""Learning to write one text after another has been read: pairs of ids, with or without the model's own words as input."""
+"""Learning pairs: to write one text after another was read, from the text's own words or from the model's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from refdec.baselines.learning import Numbers
-from refdec.baselines.seq2seq import END, PAD, Memory, Seq2Seq, padded, shifted
+from refdec.baselines.seq2seq import END, PAD, Seq2Seq, padded, shifted
 from refdec.baselines.training_rows import Parts, TextPair
 from refdec.baselines.vocabulary import Vocabulary
 from refdec.errors import InputError
@@ -18,15 +18,16 @@ from refdec.lm.tokens import Ids
 
 IdPair = tuple[Ids, Ids]
 MEASURED_AT_ONCE = 100
+OWN_ROWS = 4
 
 
 @dataclass
 class PairLesson:
     """Targets after sources.
 
-    `own_words` is the share of its inputs, at the end, that the decoder says itself rather than reads from the target:
-    it learns to go on from its own words (scheduled sampling, which Du and Ji 2019 found best of the ways to imitate).
-    The share rises from zero in the second half.
+    `own_words` is the share of its inputs, at the end and in one row of `OWN_ROWS`, that the decoder says itself rather
+    than reads from the target: it learns to go on from its own words, as Du and Ji (2019) do by imitation learning. The
+    share rises from zero in the second half.
     """
 
     name: str
@@ -43,7 +44,7 @@ class PairLesson:
         sources, labels = self._tensors([self.rows.learned[row] for row in rows])
         memory = self.model.remember(sources, self.model.encode(sources))
         share = self.own_words * max(0.0, 2 * done - 1)
-        inputs = self._mixed_inputs(labels, memory, share, generator) if share else None
+        inputs = self._mixed_inputs(labels, sources, share, generator) if share else None
         return self.model.loss(labels, memory, inputs)
 
     def held_out_loss(self) -> float:
@@ -53,16 +54,20 @@ class PairLesson:
         device = self.model.embed_tokens.weight.device
         return padded([source for source, _ in pairs], device), padded([(*target, END) for _, target in pairs], device)
 
-    def _mixed_inputs(self, labels: Tensor, memory: Memory, share: float, generator: torch.Generator) -> Tensor:
-        """Inputs some of which are what the model itself finds most probable there (two passes, as in a Transformer
-        all positions are computed together).
+    def _mixed_inputs(self, labels: Tensor, sources: Tensor, share: float, generator: torch.Generator) -> Tensor:
+        """Inputs some of which, in some rows, are what the model itself finds most probable there.
+
+        Two passes, as in a Transformer all positions are computed together.
         """
-        with torch.no_grad():
-            states, _ = self.model.decode(shifted(labels), memory)
-            said = self.model.logprobs(states, memory).argmax(-1)
         draws = torch.rand(labels.shape, generator=generator, device=labels.device)
-        mixed = torch.where((draws < share) & (labels != PAD) & (labels != END) & (said != END), said, labels)
-        return shifted(mixed)
+        rows = torch.randperm(len(labels), generator=generator, device=labels.device)[: max(1, len(labels) // OWN_ROWS)]
+        with torch.no_grad():
+            memory = self.model.remember(sources[rows], self.model.encode(sources[rows]))
+            states, _ = self.model.decode(shifted(labels[rows]), memory)
+            said = self.model.logprobs(states, memory).argmax(-1)
+        own = labels[rows]
+        own = torch.where((draws[rows] < share) & (own != PAD) & (own != END) & (said != END), said, own)
+        return shifted(labels.index_copy(0, rows, own))
 
 
 def mean_loss(model: Seq2Seq, pairs: Sequence[IdPair], tensors: object) -> float:

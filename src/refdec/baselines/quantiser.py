@@ -62,7 +62,7 @@ class Quantiser(nn.Module):
             self.counts[book, idle] = fair
 
     def _split(self, vectors: Tensor) -> Tensor:
-        return vectors.unflatten(-1, (self.slices, -1)).transpose(0, 1)
+        return vectors.view(len(vectors), self.slices, -1).transpose(0, 1)
 
 
 def around(vectors: Tensor, quantised: Tensor, residual: Tensor | float) -> Tensor:

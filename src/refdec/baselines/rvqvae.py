@@ -1,6 +1,6 @@
-"""R-VQVAE (Roy and Grangier 2019): an autoencoder of sentences whose bottleneck is discrete, with a connection around it.
+"""R-VQVAE (Roy and Grangier 2019): an autoencoder of sentences with discrete codes and a connection around them.
 
-Learns from sentences alone. What the codes leave open, the decoder fills in its own words: these are the paraphrases.
+Learns from sentences alone. What the codes leave open, the decoder fills in: these are the paraphrases.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Attention(nn.Module):
         return joined
 
     def _split(self, states: Tensor) -> Tensor:
-        return states.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        return states.view(*states.shape[:-1], self.heads, -1).transpose(1, 2)
 
 
 class Layer(nn.Module):
@@ -156,12 +156,14 @@ class Seq2Seq(nn.Module):
         self.register_buffer("places", _places(shape.positions + 2, shape.width), persistent=False)
 
     def initialise(self, generator: torch.Generator) -> None:
-        """Random first weights; what is added to the states starts small."""
+        """Random first weights. What is added to the states starts small, and so do the vectors of tokens: the first
+        guess must not be the token just read, which has the same vector as the output.
+        """
         for name, tensor in self.named_parameters():
             if name.endswith("bias"):
                 nn.init.zeros_(tensor)
             elif tensor.ndim > 1:
-                scale = 0.2 if name.endswith(("out.weight", "down.weight")) else 1.0
+                scale = 0.2 if name.endswith(("out.weight", "down.weight", "embed_tokens.weight")) else 1.0
                 nn.init.normal_(tensor, 0.0, scale * tensor.shape[-1] ** -0.5, generator=generator)
 
     def draw_from(self, generator: torch.Generator) -> None:
@@ -229,7 +231,8 @@ class Seq2Seq(nn.Module):
         """Mean nats per label; `inputs` are what the decoder reads instead of the labels before."""
         states, _ = self.decode(shifted(labels) if inputs is None else inputs, memory)
         is_text = labels != PAD
-        return -(self.label_logprobs(states, memory, labels) * is_text).sum() / is_text.sum()
+        logprobs = torch.where(is_text, self.label_logprobs(states, memory, labels), 0.0)  # padding is never said
+        return -logprobs.sum() / is_text.sum()
 
     def _embedded(self, ids: Tensor, first: int) -> Tensor:
         places: Tensor = self.places[first : first + ids.shape[1]]  # type: ignore[index]

@@ -27,10 +27,10 @@ class Size:
 SIZES: dict[str, Size] = {
     "small": Size(
         Recipe(
-            vocabulary=8_000, layers=3, width=256, heads=4, inner=1_024, positions=128, batch_tokens=4_096,
+            vocabulary=6_000, layers=2, width=256, heads=4, inner=1_024, positions=128, batch_tokens=2_048,
             matrix_rate=0.02, other_rate=0.004, weight_decay=0.1, warm_up=0.02, decay=0.6,
         ),
-        dropout=0.1, passes=12, characters=30_000_000,
+        dropout=0.1, passes=12, characters=8_000_000,
     ),
     "medium": Size(
         Recipe(

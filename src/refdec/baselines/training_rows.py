@@ -18,7 +18,7 @@ from refdec.settings import did_you_mean
 from refdec.text.sentences import split_sentences
 from refdec.train.corpus import Corpus
 
-HELD_OUT, MOST_HELD_OUT = 0.02, 300
+HELD_OUT, MOST_HELD_OUT = 0.02, 200
 """Share of the rows that are measured on and never learned, and how many of them are measured on at most."""
 
 LEAST_WORDS, MOST_WORDS = 3, 40
@@ -110,7 +110,7 @@ def read_passages(places: Sequence[Path], characters: int, words: int) -> Iterat
             return
 
 
-def parted(items: Sequence[Item], keys: Sequence[str]) -> Parts[Item]:
+def parted(items: Sequence[Item], keys: Sequence[str], most: int = MOST_HELD_OUT) -> Parts[Item]:
     """Hold out a share of the rows, decided by their keys alone: rows with one key stay together."""
     marks = [int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest()) for key in keys]
     if len(set(marks)) < 2:
@@ -118,7 +118,7 @@ def parted(items: Sequence[Item], keys: Sequence[str]) -> Parts[Item]:
     limit = max(int(HELD_OUT * 2**64), min(marks))
     held_out = [(mark, number) for number, mark in enumerate(marks) if mark <= limit]
     learned = [item for item, mark in zip(items, marks, strict=True) if mark > limit]
-    return Parts(learned, [items[number] for _, number in sorted(held_out)[:MOST_HELD_OUT]])
+    return Parts(learned, [items[number] for _, number in sorted(held_out)[:most]])
 
 
 def _rows(paths: Sequence[Path], excluded: Excluded) -> Iterator[tuple[Path, Row]]:

@@ -14,7 +14,7 @@ from refdec.train.tokenizer import END_OF_TEXT
 SPECIALS = (END_OF_TEXT, "<|pad|>", "<|start|>", "<|mask|>")
 """In the order of END, PAD, START and MASK."""
 
-assert (END, PAD, START, MASK) == tuple(range(len(SPECIALS)))
+assert tuple(range(len(SPECIALS))) == (END, PAD, START, MASK)
 
 
 class Vocabulary:

@@ -76,8 +76,7 @@ class Writer:
         most = self.seq2seq.shape.positions
         if len(ids) > most:
             raise InputError(
-                f"The text has {len(ids)} tokens, and this {self.card.method} reads {most} at most. Give it sentence by "
-                "sentence."
+                f"The text has {len(ids)} tokens, and this {self.card.method} reads {most} at most. Shorten it."
             )
         return ids
 
