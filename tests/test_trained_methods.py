@@ -268,7 +268,7 @@ def test_sentences_are_said_again_from_their_codes(tmp_path: Path) -> None:
     state = taught(lesson, tmp_path / "run", 150)
     assert state.best_loss < 0.3 < state.first_loss
     used = {int(code) for code in model.quantiser.indices(model.seq2seq.encode(padded(rows[:100])).flatten(0, 1))}
-    assert len(used) >= 16
+    assert len(used) >= 10  # of 24 pairs of word and place
     model.eval()
     with torch.inference_mode():
         memory = model.memory(padded(rows[:20]), 0.0)
