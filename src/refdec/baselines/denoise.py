@@ -22,7 +22,7 @@ from refdec.baselines.pair_lesson import PairLesson, encoded, mean_loss
 from refdec.baselines.seq2seq import END, MASK, Seq2Seq, padded
 from refdec.baselines.study import Study
 from refdec.baselines.training_rows import Parts, parted, read_pairs, read_passages
-from refdec.baselines.vocabulary import Vocabulary
+from refdec.baselines.own_tokens import OwnTokens
 from refdec.baselines.writer import PROCESSORS, Writer
 from refdec.errors import InputError
 from refdec.lm.tokens import Ids
@@ -142,7 +142,7 @@ def train_denoise(study: Study) -> Card:
     return study.write(model, shape, surface, vocabulary, facts)
 
 
-def passages_of(texts: Sequence[Sequence[str]], vocabulary: Vocabulary, positions: int) -> list[Sentences]:
+def passages_of(texts: Sequence[Sequence[str]], vocabulary: OwnTokens, positions: int) -> list[Sentences]:
     """Ids of passages; those that are too long for the model are left out."""
     ids = iter(vocabulary.encode_all([sentence for passage in texts for sentence in passage]))
     passages = [tuple(next(ids) for _ in passage) for passage in texts]

@@ -12,7 +12,7 @@ from torch import Tensor
 from refdec.baselines.learning import Numbers
 from refdec.baselines.seq2seq import END, PAD, Seq2Seq, padded, shifted
 from refdec.baselines.training_rows import Parts, TextPair
-from refdec.baselines.vocabulary import Vocabulary
+from refdec.baselines.own_tokens import OwnTokens
 from refdec.errors import InputError
 from refdec.lm.tokens import Ids
 
@@ -83,12 +83,12 @@ def mean_loss(model: Seq2Seq, pairs: Sequence[IdPair], tensors: object) -> float
     return total / count
 
 
-def encoded(parts: Parts[TextPair], vocabulary: Vocabulary, positions: int) -> Parts[IdPair]:
+def encoded(parts: Parts[TextPair], vocabulary: OwnTokens, positions: int) -> Parts[IdPair]:
     """Ids of pairs; those that are too long for the model are left out."""
     return Parts(_encoded(parts.learned, vocabulary, positions), _encoded(parts.held_out, vocabulary, positions))
 
 
-def _encoded(pairs: Sequence[TextPair], vocabulary: Vocabulary, positions: int) -> list[IdPair]:
+def _encoded(pairs: Sequence[TextPair], vocabulary: OwnTokens, positions: int) -> list[IdPair]:
     sources = vocabulary.encode_all([source for source, _ in pairs])
     targets = vocabulary.encode_all([target for _, target in pairs])
     kept = [

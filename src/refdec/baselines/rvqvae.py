@@ -24,7 +24,7 @@ from refdec.baselines.seq2seq import END, PAD, Memory, Seq2Seq, Shape, padded
 from refdec.baselines.study import Study
 from refdec.baselines.surface import Surface
 from refdec.baselines.training_rows import Parts, parted, read_sentences
-from refdec.baselines.vocabulary import Vocabulary
+from refdec.baselines.own_tokens import OwnTokens
 from refdec.baselines.writer import PROCESSORS, Writer
 from refdec.errors import InputError
 from refdec.lm.tokens import Ids
@@ -181,7 +181,7 @@ def train_rvqvae(study: Study) -> Card:
     return study.write(model, shape, surface, vocabulary, facts, quantiser=[SLICES, CODES])
 
 
-def sentences_of(texts: Sequence[str], vocabulary: Vocabulary, positions: int) -> Parts[Ids]:
+def sentences_of(texts: Sequence[str], vocabulary: OwnTokens, positions: int) -> Parts[Ids]:
     """Ids of sentences; those that are too long for the model are left out."""
     kept = [
         (text, ids) for text, ids in zip(texts, vocabulary.encode_all(texts), strict=True) if 0 < len(ids) < positions

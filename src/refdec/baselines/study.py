@@ -21,7 +21,7 @@ from refdec.baselines.seq2seq import Shape
 from refdec.baselines.sizes import SIZES, Size
 from refdec.baselines.surface import Surface
 from refdec.baselines.training_rows import Excluded
-from refdec.baselines.vocabulary import SPECIALS, Vocabulary
+from refdec.baselines.own_tokens import SPECIALS, OwnTokens
 from refdec.errors import InputError, SettingsError
 from refdec.files.lock import locked
 from refdec.files.whole import check_writable
@@ -112,18 +112,18 @@ class Study:
     def excluded(self) -> Excluded:
         return Excluded.of(self.plan.excluded)
 
-    def shape(self, vocabulary: Vocabulary, *, copying: bool) -> Shape:
+    def shape(self, vocabulary: OwnTokens, *, copying: bool) -> Shape:
         recipe = self.recipe
         return Shape(
             len(vocabulary), recipe.layers, recipe.width, recipe.heads, recipe.inner, recipe.positions, copying,
             self.size.dropout,
         )  # fmt: skip
 
-    def vocabulary(self, texts: Iterable[str]) -> Vocabulary:
+    def vocabulary(self, texts: Iterable[str]) -> OwnTokens:
         """Learn a tokenizer from these texts."""
         self.tell("learning a tokenizer")
         spaced = (f" {text}" for text in _some(texts, TOKENIZER_CHARACTERS))
-        return Vocabulary(train_tokenizer(spaced, self.recipe.vocabulary, SPECIALS))
+        return OwnTokens(train_tokenizer(spaced, self.recipe.vocabulary, SPECIALS))
 
     def weights_generator(self) -> torch.Generator:
         return torch.Generator().manual_seed(self.plan.seed)
@@ -155,7 +155,7 @@ class Study:
         model: torch.nn.Module,
         shape: Shape,
         surface: Surface,
-        vocabulary: Vocabulary,
+        vocabulary: OwnTokens,
         facts: dict[str, Any],
         **settings: Any,
     ) -> Card:

@@ -18,7 +18,7 @@ from refdec.baselines.folder import TOKENIZER, Card, digest, read_card, read_wei
 from refdec.baselines.method import Proposal
 from refdec.baselines.seq2seq import Seq2Seq, Shape, padded
 from refdec.baselines.surface import Surface
-from refdec.baselines.vocabulary import Vocabulary
+from refdec.baselines.own_tokens import OwnTokens
 from refdec.errors import InputError, ModelError
 from refdec.lm.device import choose_device
 from refdec.lm.tokens import Ids
@@ -36,7 +36,7 @@ class Writer:
 
     model: torch.nn.Module
     seq2seq: Seq2Seq  # the model, or its part that encodes and decodes
-    vocabulary: Vocabulary
+    vocabulary: OwnTokens
     surface: Surface
     card: Card
     name: str  # part of a signature
@@ -66,7 +66,7 @@ class Writer:
         except RuntimeError as error:
             raise ModelError(f"The weights in {folder} do not fit their card. Train the method again.") from error
         model.requires_grad_(False).eval().to(device)
-        vocabulary = Vocabulary(load_tokenizer(folder / TOKENIZER))
+        vocabulary = OwnTokens(load_tokenizer(folder / TOKENIZER))
         name = f"{card.method}-{card.parameters / 1e6:.1f}M-{digest(folder)}"
         return cls(model, seq2seq, vocabulary, Surface(**_part(card, "surface")), card, name, device)
 

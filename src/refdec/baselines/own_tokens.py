@@ -17,7 +17,7 @@ SPECIALS = (END_OF_TEXT, "<|pad|>", "<|start|>", "<|mask|>")
 assert tuple(range(len(SPECIALS))) == (END, PAD, START, MASK)
 
 
-class Vocabulary:
+class OwnTokens:
     """Ids of texts, and texts of ids. A word has the same ids wherever it stands: texts begin with a space."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
