@@ -12,6 +12,8 @@ from tests.study_files import OUTPUT_FILES, write_rated_study
 MANY_ROWS = 100_000
 """Rows of questions.csv where an example only asks what they would cost."""
 
+WORDS = ("far", "late", "dark", "wet")
+
 FILES = {
     "questions.txt": "Is it far?\nWhy do people sing?\n",
     "questions.csv": 'id,question\n1,Is it far?\n2,"Why do people, or birds, sing?"\n',
@@ -22,6 +24,9 @@ FILES = {
     "stories.csv": "before,after\nIt was dark.,We got wet.\n",
     "spans.txt": "It was late. [[We were tired.]] So we left.\n",
     "spans.csv": "document\nIt was late. [[We were tired.]] So we left.\n",
+    "pairs.jsonl": "".join(f'{{"source": "Is it {word}?", "references": ["Is it {word} there?"]}}\n' for word in WORDS),
+    "sentences.txt": "Is it far? We got wet.\nIt was dark.\n",
+    "ids.txt": "row-1\n",
     "pairs.tsv": "reference\tcandidate\nIt rained.\tIt was raining.\n",
     "key": "a key of more than sixteen characters\n",
     "translations.csv": "human,system\nIt rained.,It was raining.\n",

@@ -227,7 +227,7 @@ import time
 from refdec.cli import main, progress
 from refdec.train import loop
 progress.LOG_SECONDS = 0
-steps, report, interruptible = [], loop.Trainer._report, loop._interruptible
+steps, report, interruptible = [], loop.Trainer._report, loop.interruptible
 
 def wait_for_a_signal(self, done):  # after the second step: it does not end before somebody stops it
     steps.append(done)
@@ -241,7 +241,7 @@ def noted(loud):
     with interruptible(loud) as signals:
         yield signals
 
-loop.Trainer._report, loop._interruptible = wait_for_a_signal, noted
+loop.Trainer._report, loop.interruptible = wait_for_a_signal, noted
 main.main()
 """
 

@@ -15,9 +15,18 @@ from typing import Any, Generic, TypeVar
 
 from refdec.baselines.apertium import Apertium, ApertiumSettings
 from refdec.baselines.cgmh import CGMH, CGMHSettings
+from refdec.baselines.continuing import Continue, ContinueSettings
+from refdec.baselines.copynet import CopyNetSettings, make_copynet, train_copynet
+from refdec.baselines.delorean import Delorean, DeloreanSettings
+from refdec.baselines.denoise import DenoiseSettings, make_denoise, train_denoise
+from refdec.baselines.dips import DipsSettings, make_dips
 from refdec.baselines.folder import Card, read_card
+from refdec.baselines.ilm import Ilm, IlmSettings
+from refdec.baselines.ilm_training import IlmTraining, train_ilm
 from refdec.baselines.method import Infiller, Method, Paraphraser
 from refdec.baselines.prompt import Prompting, PromptSettings
+from refdec.baselines.rvqvae import RvqvaeSettings, make_rvqvae, train_rvqvae
+from refdec.baselines.study import Study
 from refdec.baselines.translate import RoundTrip, TranslateSettings
 from refdec.baselines.upsa import UPSA, UPSASettings
 from refdec.errors import SettingsError
@@ -39,6 +48,8 @@ class NamedMethod(Generic[AnyMethod]):
             place of a folder, the models that the user named
         trained: whether it has weights of its own
         models: how a user names the models that it runs on, where these are neither the pair nor its own weights
+        train: makes a folder of such weights; None where another method's are used
+        training: the class of settings of a method that learns by going on from a pair; None where it does not
     """
 
     title: str
@@ -46,9 +57,34 @@ class NamedMethod(Generic[AnyMethod]):
     make: Callable[[LoadPair, Any, Path | None], AnyMethod]
     trained: bool = False
     models: str = ""
+    train: Callable[[Study], Card] | None = None
+    training: type[Settings] | None = None
+
+
+def _home(folder: Path | None) -> Path:
+    """The folder of weights, which `choose_method` has made sure of."""
+    assert folder is not None
+    return folder
 
 
 PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
+    "cgmh": NamedMethod(
+        "word edits, sampled by Metropolis-Hastings (Miao et al. 2019)",
+        CGMHSettings,
+        lambda pair, settings, _: CGMH(pair(), settings),
+    ),
+    "upsa": NamedMethod(
+        "word edits, searched by simulated annealing (Liu et al. 2020)",
+        UPSASettings,
+        lambda pair, settings, _: UPSA(pair(), settings),
+    ),
+    "rvqvae": NamedMethod(
+        "an autoencoder of sentences with discrete codes and a connection around them (Roy and Grangier 2019)",
+        RvqvaeSettings,
+        lambda _, settings, folder: make_rvqvae(settings, _home(folder)),
+        trained=True,
+        train=train_rvqvae,
+    ),
     "prompt": NamedMethod(
         "the forward model asked in plain words after a few examples",
         PromptSettings,
@@ -65,18 +101,47 @@ PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
         ApertiumSettings,
         lambda _pair, settings, _: Apertium.installed(settings),
     ),
-    "cgmh": NamedMethod(
-        "word edits, sampled by Metropolis-Hastings (Miao et al. 2019)",
-        CGMHSettings,
-        lambda pair, settings, _: CGMH(pair(), settings),
+    "copynet": NamedMethod(
+        "a supervised encoder-decoder that can copy (PG-IL's kind, Du and Ji 2019)",
+        CopyNetSettings,
+        lambda _, settings, folder: make_copynet(settings, _home(folder)),
+        trained=True,
+        train=train_copynet,
     ),
-    "upsa": NamedMethod(
-        "word edits, searched by simulated annealing (Liu et al. 2020)",
-        UPSASettings,
-        lambda pair, settings, _: UPSA(pair(), settings),
+    "dips": NamedMethod(
+        "submodular choice of diverse texts in the beam of copynet or denoise (Kumar et al. 2019)",
+        DipsSettings,
+        lambda _, settings, folder: make_dips(settings, _home(folder)),
+        trained=True,
+    ),
+    "denoise": NamedMethod(
+        "an encoder-decoder that restored damaged text before it learned pairs (BART's kind, Lewis et al. 2020)",
+        DenoiseSettings,
+        lambda _, settings, folder: make_denoise(settings, _home(folder)),
+        trained=True,
+        train=train_denoise,
     ),
 }
-INFILLERS: dict[str, NamedMethod[Infiller]] = {}
+INFILLERS: dict[str, NamedMethod[Infiller]] = {
+    "continue": NamedMethod(
+        "the forward model alone: it reads both texts and goes on (GPT2-Fixed)",
+        ContinueSettings,
+        lambda pair, settings, _: Continue(pair(), settings),
+    ),
+    "delorean": NamedMethod(
+        "soft tokens, moved by gradients of the text after the gap",
+        DeloreanSettings,
+        lambda pair, settings, _: Delorean(pair(), settings),
+    ),
+    "ilm": NamedMethod(
+        "the forward model, taught to write what is left out of a text",
+        IlmSettings,
+        lambda pair, settings, folder: Ilm.load(pair(), settings, _home(folder)),
+        trained=True,
+        train=train_ilm,
+        training=IlmTraining,
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,8 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     if not (options["generate"] or options["report"]):
         raise SettingsError("With --no-generate and --no-report there is nothing to do. Leave one of them out.")
     data_folder(options["data"])
-    reflector = cache(partial(load_reflector, options))  # loaded when it is first needed
+    # Loaded when it is first needed. --examples is about the report here, and not a file of rewordings.
+    reflector = cache(partial(load_reflector, {**options, "examples": None}))
     with Progress(options["quiet"]) as progress:
         bench = Bench(
             data=options["data"],

@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from refdec.cli.command_run import CommandRun
 from refdec.cli.inputs import Origin
+from refdec.cli.method_train import train_method
 from refdec.cli.options import SectionedOption
 from refdec.errors import SettingsError
 from refdec.settings import FingerprintSettings, did_you_mean
@@ -125,6 +126,7 @@ def method_command() -> None:
     Examples:
       refdec method list
       refdec paraphrase --method upsa "How do I learn to cook?"
+      refdec method train copynet pairs.jsonl -o copynet --minutes 0.1
 
     docs/baselines.md says where each comes from, and how ours differs from the published one.
     """
@@ -142,6 +144,9 @@ def list_methods() -> int:
             click.echo(f"  {name:12} {method.title}{needs}")
             click.echo(click.wrap_text(_settings(method), 100, " " * 15, " " * 15))
     return 0
+
+
+method_command.add_command(train_method)
 
 
 def _settings(method: NamedMethod[Any]) -> str:

@@ -14,6 +14,7 @@ import torch
 
 from refdec.errors import ModelError
 from refdec.lm.direction import Direction
+from refdec.lm.linear import Stored
 from refdec.lm.llama import LlamaLM
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import load_model, read_json, read_llama
@@ -60,13 +61,16 @@ def load_lms(
             f"The weights in {directory} cannot be read ({len(lacking)} tensors are missing or of another shape, "
             f"{lacking[0]} for one). Fetch or export them again."
         )
-    code = fastest_library() if precision == "int8" else None
-    network: Network
-    if can_run(code, shape):
-        network = NativeNetwork(code, shape, stored)
-    else:
-        network = TorchNetwork(shape, stored, device, precision)
+    network = make_network(shape, stored, device, precision)
     return [LlamaLM(network, direction, start_token(config, direction)) for direction in directions]
+
+
+def make_network(shape: LlamaShape, stored: Mapping[str, Stored], device: torch.device, precision: str) -> Network:
+    """A Llama-shaped network of weights that are in memory, in compiled code where that runs it."""
+    code = fastest_library() if precision == "int8" else None
+    if can_run(code, shape):
+        return NativeNetwork(code, shape, stored)
+    return TorchNetwork(shape, stored, device, precision)
 
 
 def reads_both_ways(config: Mapping[str, Any]) -> bool:

@@ -48,6 +48,7 @@ class Pair:
     name: str  # part of every signature
     examples: Examples | None = None  # of rewording, for a pair that can go on from them
     probe: Probe | None = None  # of grammar, for a pair that has one beside its weights
+    forward_home: Path | None = None  # the directory of the forward model's weights, where they were read from one
 
     @property
     def precision(self) -> str:
@@ -137,7 +138,7 @@ def _load(forward: str | Path | None, backward: str | Path | None, where: torch.
     loaded = [load_lms(source.weights, source.directions, where, chosen) for source in sources]
     models = [model for models in loaded for model in models]
     tokenizers = [load_tokenizer(home) for home in dict.fromkeys(source.tokenizer for source in sources)]
-    pair = make_pair((models[0], models[1]), tokenizers, name)
+    pair = replace(make_pair((models[0], models[1]), tokenizers, name), forward_home=sources[0].weights)
     if (beside / EXAMPLES_FILE).is_file():
         pair = replace(pair, examples=read_examples(beside / EXAMPLES_FILE))
     if (beside / PROBE_FILE).is_file():

@@ -103,6 +103,13 @@ def split_blanks(text: str) -> list[str]:
     return parts
 
 
+def fits_sentences(before: str, after: str) -> bool:
+    """Whether whole sentences fill the gap between two texts, and not words inside one."""
+    ends = not before or before.rstrip("\"'”’)]").endswith((".", "!", "?", "…", ":"))
+    begins = not after or not after.lstrip("\"'“‘([")[:1].islower()
+    return ends and begins
+
+
 @dataclass(frozen=True)
 class _Gap:
     """The two observations, as text and as ids."""
@@ -133,9 +140,7 @@ class _Gap:
                 "from the gap."
             )
         check_size(pair, framed, settings, settings.tokens)
-        ends = not before or before.rstrip("\"'”’)]").endswith((".", "!", "?", "…", ":"))
-        begins = not after or not after.lstrip("\"'“‘([")[:1].islower()
-        return cls(before, after, framed, ends and begins)
+        return cls(before, after, framed, fits_sentences(before, after))
 
     def candidates(self, body: str, side: str, settings: InfillSettings) -> list[str]:
         """Fillings in a raw generation: of the right length, and no copies."""

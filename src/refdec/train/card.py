@@ -75,7 +75,7 @@ def card(
         begun_from=_cell(begun_from or "nothing"),
         losses="; ".join(f"{way.value} {result}" for way, result in results.items()),
         versions=f"refdec {refdec.__version__}, torch {torch.__version__}",
-        machine=_cell(_machine(device)),
+        machine=_cell(machine_name(device)),
         samples="\n".join(f"- {way.value}: {result.sample}" for way, result in results.items()),
     )
 
@@ -123,7 +123,7 @@ def _training(result: TrainingResult, recipe: Recipe, token_files: TokenFiles) -
     )
 
 
-def _machine(device: torch.device) -> str:
+def machine_name(device: torch.device) -> str:
     if device.type == "cuda":
         return torch.cuda.get_device_name(device)
     return f"{device.type} ({platform.machine()}, {torch.get_num_threads()} threads)"

@@ -156,7 +156,7 @@ class Trainer:
         saved, pause = time.monotonic(), SAVE_SECONDS
         advise &= not self.state.step and self._initial is None  # a model that can read needs few steps
         self._recent.append((saved, self.state.tokens))
-        with _interruptible(loud=self._processes.is_first) as interrupted:
+        with interruptible(loud=self._processes.is_first) as interrupted:
             while True:
                 now = time.monotonic()
                 self.state.seconds = now - began
@@ -422,7 +422,7 @@ def _thinned(curve: Sequence[tuple[int, float]]) -> list[tuple[int, float]]:
 
 
 @contextmanager
-def _interruptible(loud: bool) -> Iterator[list[int]]:
+def interruptible(loud: bool) -> Iterator[list[int]]:
     """Note Ctrl-C and SIGTERM, so that a step is finished and saved first; a second signal does not wait."""
     noted: list[int] = []
 

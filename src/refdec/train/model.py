@@ -2,13 +2,14 @@
 
 Names of weights and results are those of `LlamaForCausalLM` in `transformers`. torch.compile takes it whole; under
 torch.autocast all but norms, rotations and the softmax is in the lower precision, the residual stream too; weights
-keep theirs. Ids are in reading order. Knows nothing of text, files or optimisers.
+keep theirs. Ids are in reading order. It also reads vectors in the place of ids, and goes on from what it has read.
+Knows nothing of text, files or optimisers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -26,6 +27,9 @@ SPREAD = 0.02
 
 CPU_LOGITS, GPU_LOGITS = 1 << 22, 1 << 28
 """Logits that exist at a time: few enough for a CPU's caches, many enough to fill a GPU with one product."""
+
+FEW_ROWS = 64
+"""Rows below which it takes longer to join matrices than to multiply by each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +138,30 @@ class Shape:
         return sum(math.prod(size) + 4 * size[0] if len(size) == 2 else 4 * size[0] for size in sizes)
 
 
+class Past:
+    """The keys and values of what a model has read, by layer: it goes on reading from there."""
+
+    def __init__(self, layers: Sequence[tuple[Tensor, Tensor]] = ()) -> None:
+        self._layers = list(layers)
+
+    @property
+    def length(self) -> int:
+        return self._layers[0][0].shape[2] if self._layers else 0
+
+    def copy(self) -> Past:
+        """The same past, from which something else can be read."""
+        return Past(self._layers)
+
+    def add(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of a layer (batch, heads, length, size), with those of new places behind them."""
+        if layer == len(self._layers):
+            self._layers.append((keys, values))
+        else:
+            before = self._layers[layer]
+            self._layers[layer] = torch.cat([before[0], keys], dim=2), torch.cat([before[1], values], dim=2)
+        return self._layers[layer]
+
+
 class _Weight(nn.Module):
     """A parameter with the name that `transformers` gives it."""
 
@@ -163,15 +191,20 @@ class _SelfAttention(nn.Module):
         self._heads = [shape.heads, shape.kv_heads, shape.kv_heads]
         self._size = shape.head_size
 
-    def forward(self, inputs: Tensor, cosine: Tensor, sine: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(
+        self, inputs: Tensor, cosine: Tensor, sine: Tensor, mask: Tensor | None, past: Past | None, layer: int
+    ) -> Tensor:
         together = _multiply(inputs, self.q_proj, self.k_proj, self.v_proj)
         queries, keys, values = together.view(*inputs.shape[:2], -1, self._size).split_with_sizes(self._heads, dim=2)
+        keys, values = _rotate(keys, cosine, sine).transpose(1, 2), values.transpose(1, 2)
+        if past is not None:
+            keys, values = past.add(layer, keys, values)
         attended = F.scaled_dot_product_attention(
             _rotate(queries, cosine, sine).transpose(1, 2),
-            _rotate(keys, cosine, sine).transpose(1, 2),
-            values.transpose(1, 2),
+            keys,
+            values,
             attn_mask=mask,
-            is_causal=mask is None,
+            is_causal=mask is None and inputs.shape[1] == keys.shape[2],
             enable_gqa=self._heads[0] != self._heads[1],
         )
         return _multiply(attended.transpose(1, 2).flatten(2), self.o_proj)
@@ -197,8 +230,10 @@ class _DecoderLayer(nn.Module):
         self.input_layernorm = _Norm(shape.width, shape.epsilon)
         self.post_attention_layernorm = _Norm(shape.width, shape.epsilon)
 
-    def forward(self, stream: Tensor, cosine: Tensor, sine: Tensor, mask: Tensor | None) -> Tensor:
-        stream = stream + self.self_attn(self.input_layernorm(stream), cosine, sine, mask)
+    def forward(
+        self, stream: Tensor, cosine: Tensor, sine: Tensor, mask: Tensor | None, past: Past | None, layer: int
+    ) -> Tensor:
+        stream = stream + self.self_attn(self.input_layernorm(stream), cosine, sine, mask, past, layer)
         return stream + self.mlp(self.post_attention_layernorm(stream))  # type: ignore[no-any-return]
 
 
@@ -253,34 +288,47 @@ class Llama(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Features after each id: (batch, length) to (batch, length, width)."""
-        length = ids.shape[1]
-        if length > self.shape.positions:
-            raise ValueError(f"A sequence of {length} ids was given to a model of {self.shape.positions} positions.")
-        cosine, sine = self.cosine[:length, None], self.sine[:length, None]
         mask = document_mask(ids, self.shape.start, self.shape.backward_start) if self._documents else None
-        stream = F.embedding(ids, self.model.embed_tokens.weight).to(_precision(ids.device))
-        for layer in self.model.layers:
-            stream = layer(stream, cosine, sine, mask)
+        return self.read(F.embedding(ids, self.model.embed_tokens.weight), mask)
+
+    def read(self, vectors: Tensor, mask: Tensor | None = None, past: Past | None = None) -> Tensor:
+        """Features after each of these vectors, which stand for embeddings: (batch, length, width) to the same.
+
+        They follow the past, to which they are added. The mask (batch, 1, length, past and length), of bool, says what
+        each sees; without one each sees all before it, and after a past they come one at a time.
+        """
+        begin = 0 if past is None else past.length
+        end = begin + vectors.shape[1]
+        if end > self.shape.positions:
+            raise ValueError(f"A sequence of {end} ids was given to a model of {self.shape.positions} positions.")
+        cosine, sine = self.cosine[begin:end, None], self.sine[begin:end, None]
+        stream = vectors.to(_precision(vectors.device))
+        for number, layer in enumerate(self.model.layers):
+            stream = layer(stream, cosine, sine, mask, past, number)
         features: Tensor = self.model.norm(stream)
         return features
 
-    def loss(self, ids: Tensor, targets: Tensor) -> Tensor:
-        """Mean nats per target; targets are (batch, length) as ids are."""
-        if torch.is_grad_enabled():
-            return self._surprise(ids, targets)
-        return self.losses(ids, targets).mean()
+    def loss(self, ids: Tensor, targets: Tensor, counted: Tensor | None = None) -> Tensor:
+        """Mean nats per target; targets are (batch, length) as ids are, and so is which of them count, of bool."""
+        if not torch.is_grad_enabled():
+            losses = self.losses(ids, targets)
+            return (losses if counted is None else losses[counted]).mean()
+        if counted is None:
+            return self._surprise(self(ids), targets)
+        return self._surprise(self(ids)[counted], targets[counted])
 
     def divergence(self, ids: Tensor, features: Tensor, head: Tensor) -> Tensor:
         """Mean nats per token by which the model departs from another: the KL divergence from that to this one.
 
         The other model is given by its features after each id and its output matrix.
         """
-        return self._surprise(ids, features, head)
+        return self._surprise(self(ids), features, head)
 
-    def _surprise(self, ids: Tensor, wanted: Tensor, head: Tensor | None = None) -> Tensor:
-        features = self(ids).flatten(0, 1)
-        total: Tensor = _Surprise.apply(features, self.head, wanted.flatten(0, 1), head)  # type: ignore[no-untyped-call]
-        return total / ids.numel()
+    def _surprise(self, own: Tensor, wanted: Tensor, head: Tensor | None = None) -> Tensor:
+        rows = own.reshape(-1, own.shape[-1])
+        goals = wanted.reshape(len(rows), *wanted.shape[own.ndim - 1 :])
+        total: Tensor = _Surprise.apply(rows, self.head, goals, head)  # type: ignore[no-untyped-call]
+        return total / len(rows)
 
     @torch.no_grad()
     def losses(self, ids: Tensor, targets: Tensor) -> Tensor:
@@ -364,8 +412,10 @@ def _precision(device: torch.device) -> torch.dtype:
 
 
 def _multiply(inputs: Tensor, *parts: _Weight) -> Tensor:
-    """Multiply by several matrices at once: one product is faster than several."""
+    """Multiply by several matrices at once: one product is faster than several, but not for few rows."""
     weights = [part.weight.to(inputs.dtype) for part in parts]
+    if inputs.shape[0] * inputs.shape[1] < FEW_ROWS:
+        return torch.cat([F.linear(inputs, weight) for weight in weights], dim=-1)
     return F.linear(inputs, weights[0] if len(weights) == 1 else torch.cat(weights))
 
 
