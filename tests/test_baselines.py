@@ -14,7 +14,7 @@ import torch
 from refdec import InputError, ModelError, SettingsError
 from refdec.baselines.folder import Card, digest, read_card, read_weights, write_method
 from refdec.baselines.method import Proposal, fillings, own_signature, paraphrases
-from refdec.baselines.named_methods import INFILLERS, PARAPHRASERS, NamedMethod, choose_method
+from refdec.baselines.named_methods import INFILLERS, PARAPHRASERS, Means, NamedMethod, choose_method
 from refdec.evaluate.experiments.bench import Bench
 from refdec.evaluate.experiments.competition import sentences_systems
 from refdec.evaluate.experiments.runs import Runs
@@ -57,7 +57,7 @@ class Shout:
             yield [Proposal(f"After {left.split()[0]}, before {right.split()[0]}.", 0.5)]
 
 
-def shout(_pair: Any, settings: ShoutSettings, _folder: Path | None) -> Shout:
+def shout(_: Means, settings: ShoutSettings) -> Shout:
     return Shout(settings, own_signature(settings, "none"))
 
 

@@ -446,7 +446,7 @@ def test_a_bad_row_is_refused_with_its_place(line: str, message: str, run: Train
     ("arguments", "message"),
     [
         (["copynett", "x.jsonl"], "did you mean 'copynet'?"),
-        (["dips", "x.jsonl"], "dips runs on the weights of another. To train: copynet, denoise, rvqvae"),
+        (["dips", "x.jsonl"], "dips runs on the weights of another. To train: ilm, rvqvae, copynet, denoise"),
         (["copynet", "x.jsonl", "--minutes", "1", "--steps", "2"], "were both given"),
         (["copynet", "x.jsonl", "--minutes", "0"], "budget must be more than zero"),
         (["copynet", "nowhere.jsonl", "--size", "big"], "no size 'big'"),

@@ -18,7 +18,7 @@ from refdec.baselines.seq2seq import Seq2Seq
 from refdec.baselines.study import Study
 from refdec.baselines.surface import Surface
 from refdec.baselines.training_rows import TextPair, parted, read_pairs
-from refdec.baselines.writer import PROCESSORS, Writer
+from refdec.baselines.writer import Writer
 from refdec.settings import Settings, documented, setting
 
 OWN_WORDS = 0.5
@@ -34,7 +34,6 @@ class CopyNetSettings(Settings):
 
     beam: int = setting(8, "hypotheses of the beam", low=1, high=100)
     least_tokens: int = setting(5, "tokens of a paraphrase, at least, where the source has as many", low=1, high=100)
-    processor: str = setting("auto", "where it runs", choices=PROCESSORS)
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class BeamWriter:
                 yield self.writer.proposals(text, hypotheses)
 
 
-def make_copynet(settings: CopyNetSettings, folder: Path) -> BeamWriter:
-    writer = Writer.load(folder, settings.processor, ("copynet",))
+def make_copynet(settings: CopyNetSettings, folder: Path, device: str | None = None) -> BeamWriter:
+    writer = Writer.load(folder, device, ("copynet",))
     return BeamWriter(writer, settings, Search(settings.beam, 2 * settings.beam, settings.least_tokens))
 
 

@@ -23,7 +23,7 @@ from refdec.baselines.pair_lesson import PairLesson, encoded, mean_loss
 from refdec.baselines.seq2seq import END, MASK, Seq2Seq, padded
 from refdec.baselines.study import Study
 from refdec.baselines.training_rows import Parts, parted, read_pairs, read_passages
-from refdec.baselines.writer import PROCESSORS, Writer
+from refdec.baselines.writer import Writer
 from refdec.errors import InputError
 from refdec.lm.tokens import Ids
 from refdec.settings import Settings, documented, setting
@@ -49,7 +49,6 @@ class DenoiseSettings(Settings):
 
     beam: int = setting(5, "hypotheses of the beam", low=1, high=100)
     least_tokens: int = setting(1, "tokens of a paraphrase, at least", low=1, high=100)
-    processor: str = setting("auto", "where it runs", choices=PROCESSORS)
 
 
 @dataclass
@@ -105,8 +104,8 @@ def _joined(passage: Sentences) -> Ids:
     return tuple(index for sentence in passage for index in sentence)
 
 
-def make_denoise(settings: DenoiseSettings, folder: Path) -> BeamWriter:
-    writer = Writer.load(folder, settings.processor, ("denoise",))
+def make_denoise(settings: DenoiseSettings, folder: Path, device: str | None = None) -> BeamWriter:
+    writer = Writer.load(folder, device, ("denoise",))
     return BeamWriter(writer, settings, Search(settings.beam, 2 * settings.beam, settings.least_tokens))
 
 

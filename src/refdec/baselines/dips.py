@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from refdec.baselines.beam import Hypothesis, Search, search
 from refdec.baselines.method import Proposal, own_signature
-from refdec.baselines.writer import PROCESSORS, Writer
+from refdec.baselines.writer import Writer
 from refdec.lm.tokens import Ids
 from refdec.reflect.randomness import uniforms
 from refdec.settings import Settings, documented, setting
@@ -37,7 +37,6 @@ class DipsSettings(Settings):
     candidates: int = setting(30, "hypotheses that they are chosen from", symbol="3k", low=1, high=1_000)
     fidelity: float = setting(0.5, "weight of likeness to the source against diversity", symbol="λ", low=0, high=1)
     least_tokens: int = setting(5, "tokens of a paraphrase, at least, where the source has as many", low=1, high=100)
-    processor: str = setting("auto", "where it runs", choices=PROCESSORS)
     seed: int = setting(0, "seed of the choice of one text", low=0, high=2**63 - 1)
 
 
@@ -153,5 +152,5 @@ def _share(concave: Callable[[float], float], weights: NDArray[np.float64], chos
     return concave(float(weights[list(chosen)].sum())) / max(1e-12, concave(float(weights.sum())))
 
 
-def make_dips(settings: DipsSettings, folder: Path) -> Dips:
-    return Dips(Writer.load(folder, settings.processor, ("copynet", "denoise")), settings)
+def make_dips(settings: DipsSettings, folder: Path, device: str | None = None) -> Dips:
+    return Dips(Writer.load(folder, device, ("copynet", "denoise")), settings)

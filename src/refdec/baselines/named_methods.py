@@ -38,14 +38,34 @@ AnyMethod = TypeVar("AnyMethod", bound=Method, covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
+class Means:
+    """What a method can be made of.
+
+    Attributes:
+        pair: loads the pair, or gives the one that is loaded
+        device: where models that are not the pair's run: cpu, cuda, cuda:1; by default a GPU if there is one
+        place: the folder of the method's own weights, or the models that the user named; None where it has neither
+    """
+
+    pair: LoadPair
+    device: str | None = None
+    place: Path | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The folder of weights, which `choose_method` has made sure of."""
+        assert self.place is not None
+        return self.place
+
+
+@dataclass(frozen=True, slots=True)
 class NamedMethod(Generic[AnyMethod]):
     """What is known of a method before it is loaded.
 
     Attributes:
         title: what it is, in a line
         settings: the class of its settings, whose defaults are its own paper's
-        make: gets what loads the pair, the settings, and the folder of the method's own weights if it has some; or, in
-            place of a folder, the models that the user named
+        make: gets what there is to make it of, and the settings
         trained: whether it has weights of its own
         models: how a user names the models that it runs on, where these are neither the pair nor its own weights
         train: makes a folder of such weights; None where another method's are used
@@ -54,70 +74,64 @@ class NamedMethod(Generic[AnyMethod]):
 
     title: str
     settings: type[Settings]
-    make: Callable[[LoadPair, Any, Path | None], AnyMethod]
+    make: Callable[[Means, Any], AnyMethod]
     trained: bool = False
     models: str = ""
     train: Callable[[Study], Card] | None = None
     training: type[Settings] | None = None
 
 
-def _home(folder: Path | None) -> Path:
-    """The folder of weights, which `choose_method` has made sure of."""
-    assert folder is not None
-    return folder
-
-
 PARAPHRASERS: dict[str, NamedMethod[Paraphraser]] = {
     "cgmh": NamedMethod(
         "word edits, sampled by Metropolis-Hastings (Miao et al. 2019)",
         CGMHSettings,
-        lambda pair, settings, _: CGMH(pair(), settings),
+        lambda means, settings: CGMH(means.pair(), settings),
     ),
     "upsa": NamedMethod(
         "word edits, searched by simulated annealing (Liu et al. 2020)",
         UPSASettings,
-        lambda pair, settings, _: UPSA(pair(), settings),
+        lambda means, settings: UPSA(means.pair(), settings),
     ),
     "rvqvae": NamedMethod(
         "an autoencoder of sentences with discrete codes and a connection around them (Roy and Grangier 2019)",
         RvqvaeSettings,
-        lambda _, settings, folder: make_rvqvae(settings, _home(folder)),
+        lambda means, settings: make_rvqvae(settings, means.folder, means.device),
         trained=True,
         train=train_rvqvae,
     ),
     "prompt": NamedMethod(
         "the forward model asked in plain words after a few examples",
         PromptSettings,
-        lambda pair, settings, _: Prompting(pair(), settings),
+        lambda means, settings: Prompting(means.pair(), settings),
     ),
     "translate": NamedMethod(
         "round-trip translation by models of yours",
         TranslateSettings,
-        lambda _, settings, models: RoundTrip.load(settings, str(models)),
+        lambda means, settings: RoundTrip.load(settings, str(means.place), means.device),
         models="THERE+BACK",
     ),
     "apertium": NamedMethod(
         "rule-based round-trip translation by the program apertium",
         ApertiumSettings,
-        lambda _pair, settings, _: Apertium.installed(settings),
+        lambda _, settings: Apertium.installed(settings),
     ),
     "copynet": NamedMethod(
         "a supervised encoder-decoder that can copy (PG-IL's kind, Du and Ji 2019)",
         CopyNetSettings,
-        lambda _, settings, folder: make_copynet(settings, _home(folder)),
+        lambda means, settings: make_copynet(settings, means.folder, means.device),
         trained=True,
         train=train_copynet,
     ),
     "dips": NamedMethod(
         "submodular choice of diverse texts in the beam of copynet or denoise (Kumar et al. 2019)",
         DipsSettings,
-        lambda _, settings, folder: make_dips(settings, _home(folder)),
+        lambda means, settings: make_dips(settings, means.folder, means.device),
         trained=True,
     ),
     "denoise": NamedMethod(
         "an encoder-decoder that restored damaged text before it learned pairs (BART's kind, Lewis et al. 2020)",
         DenoiseSettings,
-        lambda _, settings, folder: make_denoise(settings, _home(folder)),
+        lambda means, settings: make_denoise(settings, means.folder, means.device),
         trained=True,
         train=train_denoise,
     ),
@@ -126,17 +140,17 @@ INFILLERS: dict[str, NamedMethod[Infiller]] = {
     "continue": NamedMethod(
         "the forward model alone: it reads both texts and goes on (GPT2-Fixed)",
         ContinueSettings,
-        lambda pair, settings, _: Continue(pair(), settings),
+        lambda means, settings: Continue(means.pair(), settings),
     ),
     "delorean": NamedMethod(
         "soft tokens, moved by gradients of the text after the gap",
         DeloreanSettings,
-        lambda pair, settings, _: Delorean(pair(), settings),
+        lambda means, settings: Delorean(means.pair(), settings),
     ),
     "ilm": NamedMethod(
         "the forward model, taught to write what is left out of a text",
         IlmSettings,
-        lambda pair, settings, folder: Ilm.load(pair(), settings, _home(folder)),
+        lambda means, settings: Ilm.load(means.pair(), settings, means.folder),
         trained=True,
         train=train_ilm,
         training=IlmTraining,
@@ -166,8 +180,8 @@ class ChosenMethod(Generic[AnyMethod]):
         parts = [self.name, *size, *models, *(f"{name}-{value}" for name, value in self.changes.items())]
         return re.sub(r"[^\w.-]", "_", "-".join(parts))
 
-    def load(self, pair: LoadPair) -> AnyMethod:
-        return self.method.make(pair, self.settings, self.folder)
+    def load(self, pair: LoadPair, device: str | None = None) -> AnyMethod:
+        return self.method.make(Means(pair, device, self.folder), self.settings)
 
 
 def choose_method(

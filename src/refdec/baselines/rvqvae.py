@@ -25,7 +25,7 @@ from refdec.baselines.seq2seq import END, PAD, Memory, Seq2Seq, Shape, padded
 from refdec.baselines.study import Study
 from refdec.baselines.surface import Surface
 from refdec.baselines.training_rows import Parts, parted, read_sentences
-from refdec.baselines.writer import PROCESSORS, Writer
+from refdec.baselines.writer import Writer
 from refdec.errors import InputError
 from refdec.lm.tokens import Ids
 from refdec.reflect.randomness import uniforms
@@ -55,7 +55,6 @@ class RvqvaeSettings(Settings):
     samples: int = setting(20, "texts that are drawn", low=1, high=1_000)
     temperature: float = setting(0.7, "below 1, probable words are more so", low=0.01, high=10)
     residual: float = setting(0.0, "share of the encoding that goes around the codes", symbol="α", low=0, high=1)
-    processor: str = setting("auto", "where it runs", choices=PROCESSORS)
     seed: int = setting(0, "seed of every draw", low=0, high=2**63 - 1)
 
 
@@ -155,12 +154,12 @@ def _rank(item: Hypothesis) -> tuple[bool, float]:
     return not item.is_whole, -item.score
 
 
-def make_rvqvae(settings: RvqvaeSettings, folder: Path) -> Rvqvae:
+def make_rvqvae(settings: RvqvaeSettings, folder: Path, device: str | None = None) -> Rvqvae:
     def build(card: Card, shape: Shape) -> tuple[Autoencoder, Seq2Seq]:
         model = Autoencoder(shape, *card.settings["quantiser"])
         return model, model.seq2seq
 
-    return Rvqvae(Writer.load(folder, settings.processor, ("rvqvae",), build), settings)
+    return Rvqvae(Writer.load(folder, device, ("rvqvae",), build), settings)
 
 
 def train_rvqvae(study: Study) -> Card:

@@ -52,11 +52,11 @@ class RoundTrip:
     ways: tuple[Languages, Languages]
 
     @classmethod
-    def load(cls, settings: TranslateSettings, place: str) -> RoundTrip:
+    def load(cls, settings: TranslateSettings, place: str, device: str | None = None) -> RoundTrip:
         """The models of a place: THERE+BACK, or one name where a model knows both ways."""
         names = _two_names(place)
-        device = choose_device(None)
-        models = {name: load_translator(name, device) for name in dict.fromkeys(names)}
+        where = choose_device(device)
+        models = {name: load_translator(name, where) for name in dict.fromkeys(names)}
         there, back = (models[name] for name in names)
         language, through = settings.language, settings.through
         ways = there.languages(language, through), back.languages(through, language)

@@ -156,7 +156,7 @@ def load_translator(name: str, device: torch.device) -> Translator:
             ).eval()
     except ImportError as error:
         raise ModelError(
-            f"The tokenizer in {home} needs a package that is not installed: pip install 'refdec[translate]'."
+            f"The tokenizer in {home} needs a package that is not installed: pip install sentencepiece."
         ) from error
     except (SafetensorError, OSError, RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")

@@ -27,8 +27,6 @@ from refdec.train.tokenizer import load_tokenizer
 AT_ONCE = 64
 """Texts that a GPU works on together. A CPU takes one: other texts beside it would change its rounding."""
 
-PROCESSORS = ("auto", "cpu", "cuda")
-
 
 @dataclass(frozen=True)
 class Writer:
@@ -46,7 +44,7 @@ class Writer:
     def load(
         cls,
         folder: Path,
-        processor: str,
+        device: str | None,
         methods: Sequence[str],
         build: Callable[[Card, Shape], tuple[torch.nn.Module, Seq2Seq]] | None = None,
     ) -> Writer:
@@ -55,7 +53,7 @@ class Writer:
         if card is None or card.method not in methods:
             held = "no trained method" if card is None else card.method
             raise ModelError(f"{folder} holds {held}; this method runs on weights of {' or '.join(methods)}.")
-        device = choose_device(None if processor == "auto" else processor)
+        where = choose_device(device)
         shape = Shape.of(_part(card, "shape"))
         if build is None:
             model: torch.nn.Module = (seq2seq := Seq2Seq(shape))
@@ -65,10 +63,10 @@ class Writer:
             model.load_state_dict(read_weights(folder))
         except RuntimeError as error:
             raise ModelError(f"The weights in {folder} do not fit their card. Train the method again.") from error
-        model.requires_grad_(False).eval().to(device)
+        model.requires_grad_(False).eval().to(where)
         vocabulary = OwnTokens(load_tokenizer(folder / TOKENIZER))
         name = f"{card.method}-{card.parameters / 1e6:.1f}M-{digest(folder)}"
-        return cls(model, seq2seq, vocabulary, Surface(**_part(card, "surface")), card, name, device)
+        return cls(model, seq2seq, vocabulary, Surface(**_part(card, "surface")), card, name, where)
 
     def ids_of(self, text: str) -> Ids:
         """Ids of a source, or an `InputError` where it is too long."""

@@ -94,7 +94,13 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     with Progress(options["quiet"]) as progress:
         bench = Bench(
             data=options["data"],
-            runs=Runs(options["out"], reflector if options["generate"] else None, progress.rows, options["unfinished"]),
+            runs=Runs(
+                options["out"],
+                reflector if options["generate"] else None,
+                progress.rows,
+                options["unfinished"],
+                options["device"],
+            ),
             device=_device_kind(options["device"]),
             pair=lambda: reflector().pair,
             examples=have_examples(options["forward"]),

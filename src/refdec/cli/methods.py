@@ -50,7 +50,7 @@ def paraphrase_by(name: str, inputs: Iterable[tuple[Origin, str]], options: dict
         for origin, text in inputs:
             with run.on(origin, source=text):
                 clean(text)  # refused before the models are loaded for it
-                method = method or chosen.load(lambda: run.reflector.pair)
+                method = method or chosen.load(lambda: run.reflector.pair, options["device"])
                 run.stage(chosen.label)
                 (result,) = paraphrases(method, [text])
                 proposals = result.top(wanted.top, wanted.novelty or 0)
@@ -74,7 +74,7 @@ def infill_by(name: str, inputs: Iterable[tuple[Origin, dict[str, str]]], option
                 left, *others = split_blanks(" ___ ".join(names.values()))
                 for part in filter(None, (left, *others)):
                     clean(part)
-                method = method or chosen.load(lambda: run.reflector.pair)
+                method = method or chosen.load(lambda: run.reflector.pair, options["device"])
                 for right in others:
                     run.stage(chosen.label)
                     (result,) = fillings(method, [(left, right)])

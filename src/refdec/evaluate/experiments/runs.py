@@ -52,6 +52,7 @@ class Runs:
     make: Make | None  # loads the models; None where nothing is to be generated
     tell: Tell
     unfinished: bool = False  # whether rows that are not there yet may be left out
+    device: str | None = None  # where systems with models of their own run; None: a GPU if there is one
 
     def path(self, system: Generated, rows: Rows) -> Path:
         return self.folder / "outputs" / rows.place / f"{system.name}.jsonl"
@@ -71,7 +72,11 @@ class Runs:
 
     def _generate(self, make: Make, system: Generated, rows: Rows, path: Path) -> None:
         """Rows for the items that the file does not have yet."""
-        maker = _refdec(make(), system, rows) if isinstance(system, Reflective) else _competitor(make, system, rows)
+        maker = (
+            _refdec(make(), system, rows)
+            if isinstance(system, Reflective)
+            else _competitor(make, system, rows, self.device)
+        )
         path.parent.mkdir(parents=True, exist_ok=True)
         with OutputFile(path, maker.signature, rows.ids) as file:
             todo = [item for item in rows.items if str(item.id) not in file.done]
@@ -105,9 +110,9 @@ def _refdec(reflector: Reflector, system: Reflective, rows: Rows) -> _Maker:
     return _Maker(mark, lambda items: make_rows(reflector, items, settings))
 
 
-def _competitor(make: Make, system: Competing, rows: Rows) -> _Maker:
+def _competitor(make: Make, system: Competing, rows: Rows, device: str | None) -> _Maker:
     """The pair of models is loaded only for a method that runs on it."""
-    method = system.chosen.load(lambda: make().pair)
+    method = system.chosen.load(lambda: make().pair, device)
 
     def fill(gaps: Sequence[StoryGap]) -> Iterator[OutputRow]:
         return (result.to_dict() for result in fillings(method, ((gap.left, gap.right) for gap in gaps)))
