@@ -131,6 +131,9 @@ WELL_FORMED = [
     "The people they met were kind.",
     "It was paid for by the firm.",
     "The number of jobs is small.",
+    "When the sun rises, where do bats go?",
+    "Where in the house is it?",
+    "Why the long face?",
 ]
 
 
@@ -277,6 +280,50 @@ def test_caches_are_bounded() -> None:
     assert not [
         name for name, cache in caches.items() if cache.cache_info().maxsize is None and name not in without_arguments
     ]
+
+
+SAYS_SOMETHING_ELSE = [
+    ("Is it rude not to finish the meal?", "Is it not rude to finish the meal?"),
+    ("He decided not to sell the farm.", "He did not decide to sell the farm."),
+    ("When should a baby start to talk?", "When does a baby start to talk?"),
+    ("A herd of cows crossing a road.", "A herd of cows crossed a road."),
+    ("The women are waiting.", "The woman is waiting."),
+]
+
+
+@pytest.mark.parametrize(("source", "text"), SAYS_SOMETHING_ELSE)
+def test_a_small_change_that_says_something_else_is_not_faithful(source: str, text: str) -> None:
+    assert not compare(source, text).faithful
+
+
+SAYS_NEARLY_THE_SAME = [
+    ("She does not want to go.", "She wants not to go."),
+    ("How should I clean it?", "How do I clean it?"),
+    ("How can a child learn it?", "How does a child learn it?"),
+    ("Police said so, adding that he fell.", "Police said so and added that he fell."),
+]
+
+
+@pytest.mark.parametrize(("source", "text"), SAYS_NEARLY_THE_SAME)
+def test_a_small_change_that_says_the_same_is_faithful(source: str, text: str) -> None:
+    assert compare(source, text).faithful
+
+
+def test_an_article_that_points_at_something_new_costs_more_than_one_that_does_not() -> None:
+    pointing = compare("He walks past a house.", "He walks past the house.").cost
+    counted = compare("Three men are here.", "The three men are here.").cost
+    assert pointing == counted > compare("The prices rose.", "Prices rose.").cost > 0
+
+
+BADLY_FORMED = [
+    ("Is it rude to smoke in China?", "Is it rude to smoke in Chinese?"),
+    ("Why was Pluto left out?", "Why Pluto was left out?"),
+]
+
+
+@pytest.mark.parametrize(("source", "text"), BADLY_FORMED)
+def test_bad_grammar_that_the_source_does_not_have_is_told(source: str, text: str) -> None:
+    assert "grammar" in {change.kind for change in compare(source, text).changes}
 
 
 def test_a_passive_that_becomes_active_with_the_same_subject_says_something_else() -> None:

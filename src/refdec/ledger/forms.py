@@ -28,6 +28,8 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 cost = COSTS.perfect
             if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
+            if not said and either == {"", "past"} and source.words[at].lower.endswith("ing"):
+                cost = COSTS.tense  # "A dog crossing a road", as under a picture
             if cost:
                 flagged = flagged or cost >= COSTS.tense
                 yield change("tense", source, verb_group(at, here[at]), text, verb_group(other, there[other]), cost)

@@ -106,7 +106,16 @@ def group(name: str) -> Group:
 
 
 _ENDINGS = {
-    "n": (("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("ies", "y")),
+    "n": (
+        ("s", ""),
+        ("ses", "s"),
+        ("xes", "x"),
+        ("zes", "z"),
+        ("ches", "ch"),
+        ("shes", "sh"),
+        ("ies", "y"),
+        ("men", "man"),
+    ),
     "v": (
         ("s", ""),
         ("ies", "y"),

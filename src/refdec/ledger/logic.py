@@ -31,7 +31,7 @@ def negation(alignment: Alignment) -> Iterator[Change]:
         rank = {at: number for number, at in enumerate(counted(text))}
         if all(at in rank for at in targets) and all(at in alignment.to_source for at in others):
             near = min(abs(rank[at] - rank[other]) for at in targets for other in others if at is not None)
-            if near > 2:
+            if near > 2 or any(_left_the_infinitive(alignment, *pair) for pair in zip(here, there, strict=True)):
                 yield change("negation", source, tuple(here), text, tuple(there), COSTS.negation_moved)
 
 
@@ -49,6 +49,24 @@ def _undone(alignment: Alignment, here: list[int], there: list[int]) -> tuple[li
             else:
                 right.remove(other_near[-1])
     return (left, right) if (left, right) != (here, there) else None
+
+
+_RAISING = closed.words("want wish think believe expect seem appear plan intend suppose tend use aim mean likely")
+"""Words that mean the same with the negation before or after them: "not want to go", "want not to go"."""
+
+
+def _left_the_infinitive(alignment: Alignment, here: int, there: int) -> bool:
+    """Whether only one text denies an infinitive: "it is rude not to finish", "it is not rude to finish"."""
+    source, text = alignment.source, alignment.text
+    if _denies_infinitive(source, here) == _denies_infinitive(text, there):
+        return False
+    target, other = _target(source, here), _target(text, there)
+    crossed = source.words[target if _denies_infinitive(text, there) else alignment.to_source[other]]
+    return alignment.to_text.get(target) != other and _RAISING.isdisjoint(crossed.names)
+
+
+def _denies_infinitive(reading: Reading, at: int) -> bool:
+    return at + 1 < len(reading.words) and reading.words[at + 1].lower == "to"
 
 
 def _target(reading: Reading, at: int) -> int:
@@ -129,13 +147,21 @@ def modals(alignment: Alignment) -> Iterator[Change]:
         here.remove(at)
         cost = modal_cost(source.words[at], text.words[other], source.words, source.question)
         yield change("modal", source, (at,), text, (other,), cost)
-    soft = source.question and text.question
+    both = source.question and text.question
     here = [at for at in here if not _is_implied(source, at, text, alignment.to_text)]
     there = [at for at in there if not _is_implied(text, at, source, alignment.to_source)]
     for at in here:
-        yield change("modal", source, (at,), text, (), COSTS.modal_near if soft else COSTS.modal)
+        yield change("modal", source, (at,), text, (), _price_alone(source, at, both))
     for at in there:
-        yield change("modal", source, (), text, (at,), COSTS.modal_near if soft else COSTS.modal)
+        yield change("modal", source, (), text, (at,), _price_alone(text, at, both))
+
+
+def _price_alone(reading: Reading, modal: int, questions: bool) -> float:
+    """What it costs that only one text has a modal: "how can I", "how do I", but not "should a child", "does a child"."""
+    words = reading.words
+    duty = closed.MODALS[words[modal].lower] in ("should", "must")
+    speaker = modal + 1 < len(words) and closed.PERSONS.get(words[modal + 1].lower) in closed.SPEAKERS
+    return COSTS.modal_near if questions and (speaker or not duty) else COSTS.modal
 
 
 def _is_implied(reading: Reading, modal: int, other: Reading, mates: dict[int, int]) -> bool:

@@ -76,7 +76,7 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
         )
         same = left in kept and right in kept
         prepositions += _prepositions(alignment, gap, other_gap, number, same)
-        yield from _determiners(alignment, gap, other_gap)
+        yield from _determiners(alignment, gap, other_gap, _is_count(source, right))
         if same:
             auxiliaries += _auxiliaries(alignment, gap, other_gap)
     lost, new = (Counter(getattr(item, side).lower() for item in auxiliaries) for side in ("source", "text"))
@@ -184,12 +184,21 @@ def _is_span(reading: Reading) -> bool:
     )
 
 
-def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> Iterator[Change]:
+def _is_count(reading: Reading, at: int) -> bool:
+    return at < len(reading.words) and reading.words[at].value.isdigit() and not is_date(reading, at)
+
+
+def _determiners(
+    alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int], count_follows: bool
+) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     here, there = _of_kind(source, gap, "determiner"), _of_kind(text, other_gap, "determiner")
     names, others = {source.words[at].lower for at in here}, {text.words[at].lower for at in there}
     if (names ^ others) - {"a", "an"}:
-        yield change("determiner", source, tuple(here), text, tuple(there), COSTS.determiner)
+        one_is_known = ("the" in names) != ("the" in others)
+        other_is_any = bool({"a", "an"} & (names | others)) or (count_follows and not (names and others))
+        cost = COSTS.article if one_is_known and other_is_any else COSTS.determiner
+        yield change("determiner", source, tuple(here), text, tuple(there), cost)
 
 
 def _auxiliaries(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int]) -> Iterator[Change]:

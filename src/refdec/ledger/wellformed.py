@@ -22,7 +22,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     known = {_said(source, fault) for fault in _faults(source)}
     faults = [fault for fault in _faults(text) if _said(text, fault) not in known]
-    faults += [*_bare_forms(alignment), *_new_articles(alignment)]
+    faults += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
     if faults:
         yield change("grammar", source, (), text, faults[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -262,9 +262,19 @@ def _question(words: Sequence[Word]) -> Iterator[Fault]:
         told = asked and words[clause.start].lower in ("why", "how", ",") and word.lower in _SUBJECTS | {"it"}
         if told and not any(item.kind in ("auxiliary", "modal") for item in words[:at]):
             yield at - 1, at
+        elif asked and at == 1 and words[0].lower in ("why", "when", "where") and _is_told(words, clause):
+            yield 0, 1
         if word.kind not in ("auxiliary", "modal") or (not asked and not word.opens and clause.start):
             continue
         yield from _after_inversion(words, at, clause.stop)
+
+
+def _is_told(words: Sequence[Word], clause: range) -> bool:
+    """Whether a subject and its auxiliary follow the question word, and no other clause: "Why the shop is closed?"."""
+    if words[1].kind not in ("determiner", "name") or any(word.text == "," for word in words):
+        return False
+    subject = next((at for at in clause[1:] if words[at].kind in ("auxiliary", "modal", "preposition")), None)
+    return subject is not None and words[subject].kind != "preposition"
 
 
 def _asked_forms(words: Sequence[Word]) -> Iterator[Fault]:
@@ -364,6 +374,20 @@ def _new_articles(alignment: Alignment) -> Iterator[Fault]:
             continue
         bare = source.words[at - 1].kind == "preposition" and _ends_phrase(source.words, at)
         if bare and text.words[other - 1].lower == "the" and _ends_phrase(text.words, other):
+            yield other - 1, other
+
+
+def _countries_and_peoples(alignment: Alignment) -> Iterator[Fault]:
+    """A country after a preposition that becomes a people or a language, or back: "in China", "in Chinese"."""
+    source, text = alignment.source, alignment.text
+    for at, other in alignment.to_text.items():
+        word, mate = source.words[at], text.words[other]
+        alone = at and other and _ends_phrase(source.words, at) and _ends_phrase(text.words, other)
+        if not alone or word.kind != "name" or mate.kind != "name" or word.lower == mate.lower:
+            continue
+        before, other_before = source.words[at - 1], text.words[other - 1]
+        related = word.lower in mate.meaning.family or mate.lower in word.meaning.family
+        if related and before.kind == "preposition" and before.lower == other_before.lower:
             yield other - 1, other
 
 
