@@ -265,7 +265,7 @@ def test_sentences_are_said_again_from_their_codes(tmp_path: Path) -> None:
     model = Autoencoder(shape(vocabulary=10), slices=1, codes=64)
     model.seq2seq.initialise(torch.Generator().manual_seed(0))
     lesson = AutoencodingLesson("sentences", model, Parts(rows[20:], rows[:20]))
-    state = taught(lesson, tmp_path / "run", 150)
+    state = taught(lesson, tmp_path / "run", 500)  # how the first 300 go depends on the processor's rounding
     assert state.best_loss < 0.3 < state.first_loss
     used = {int(code) for code in model.quantiser.indices(model.seq2seq.encode(padded(rows[:100])).flatten(0, 1))}
     assert len(used) >= 10  # of 24 pairs of word and place
