@@ -134,6 +134,7 @@ WELL_FORMED = [
     "When the sun rises, where do bats go?",
     "Where in the house is it?",
     "Why the long face?",
+    "An hour later a European and an MP met on a one-way street.",
 ]
 
 
@@ -288,6 +289,10 @@ SAYS_SOMETHING_ELSE = [
     ("When should a baby start to talk?", "When does a baby start to talk?"),
     ("A herd of cows crossing a road.", "A herd of cows crossed a road."),
     ("The women are waiting.", "The woman is waiting."),
+    ("How can I become famous here?", "What can I become famous here?"),
+    ("Some events happened in May.", "The events happened in May."),
+    ("Site Finder was visited often.", "Sites Finder was visited often."),
+    ("The index fell 2.52 to 410.23.", "The index fell 2.52 percent to 410.23."),
 ]
 
 
@@ -301,6 +306,10 @@ SAYS_NEARLY_THE_SAME = [
     ("How should I clean it?", "How do I clean it?"),
     ("How can a child learn it?", "How does a child learn it?"),
     ("Police said so, adding that he fell.", "Police said so and added that he fell."),
+    ("Prices rose by 5 to 6 percent.", "Prices rose by 5 percent to 6 percent."),
+    ("Sales of cars fell.", "Car sales fell."),
+    ("How can I learn it?", "What can I do to learn it?"),
+    ("How do you call this fish?", "What do you call this fish?"),
 ]
 
 
@@ -318,6 +327,9 @@ def test_an_article_that_points_at_something_new_costs_more_than_one_that_does_n
 BADLY_FORMED = [
     ("Is it rude to smoke in China?", "Is it rude to smoke in Chinese?"),
     ("Why was Pluto left out?", "Why Pluto was left out?"),
+    ("Smith is an English name.", "Smith is a English name."),
+    ("Which tool does Ann use?", "Which tool do Ann use?"),
+    ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
 ]
 
 

@@ -10,7 +10,7 @@ from refdec.ledger.doers import doers
 from refdec.ledger.forms import plurals, tenses
 from refdec.ledger.links import moved_appositions, moved_modifiers, moved_quantifiers
 from refdec.ledger.logic import conditions, modals, negation, persons, question
-from refdec.ledger.roles import numbers, roles, turned_spans
+from refdec.ledger.roles import numbers, roles, turned_spans, units
 from refdec.ledger.small_words import small_words
 from refdec.ledger.voice import voices
 from refdec.ledger.wellformed import grammar
@@ -26,6 +26,7 @@ CHECKS = (
     plurals,
     small_words,
     numbers,
+    units,
     turned_spans,
     roles,
     doers,

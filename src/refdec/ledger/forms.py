@@ -107,7 +107,8 @@ def plurals(alignment: Alignment) -> Iterator[Change]:
             continue
         if _is_each_or_all(source, at) and _is_each_or_all(text, other):
             continue
-        if (
+        compound = _is_compound(source, at) and alignment.to_text.get(at + 1) == other + 1
+        if not compound and (
             _is_loose(source, at)
             or _is_loose(text, other)
             or _is_verb(here, source, at)
@@ -154,13 +155,18 @@ def _is_each_or_all(reading: Reading, at: int) -> bool:
 
 
 def _is_loose(reading: Reading, at: int) -> bool:
+    before = reading.words[at - 1] if at else None
+    compound = _is_compound(reading, at) and not is_plural(reading.words[at])
+    return compound or (before is not None and before.kind == "number" and before.value not in ("1", "one"))
+
+
+def _is_compound(reading: Reading, at: int) -> bool:
+    """Whether another noun or a name comes right after a noun."""
     words = reading.words
     after = words[at + 1] if at + 1 < len(words) else None
-    before = words[at - 1] if at else None
-    compound = (
+    return (
         after is not None
-        and (after.is_part("n") and after.kind in ("content", "name"))
+        and after.kind in ("content", "name")
+        and (after.is_part("n") or after.kind == "name")
         and words[at].end + 1 >= after.start
-        and not is_plural(words[at])
     )
-    return compound or (before is not None and before.kind == "number" and before.value not in ("1", "one"))

@@ -87,7 +87,8 @@ def swaps(source: str) -> list[Step]:
     said = {token.lower for token in tokens}
     found: dict[tuple[int, int], dict[str, None]] = defaultdict(dict)
     for at, token in enumerate(tokens):
-        if token.text[0].isupper() and not _opens(source, token):
+        spelled = len(token.text) > 1 and token.text.isupper()
+        if spelled or (token.text[0].isupper() and not _opens(source, token)):
             continue  # a name
         if token.lower in closed.NUMBER_WORDS or token.lower in closed.SCALES:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, counted
@@ -157,7 +157,7 @@ def modals(alignment: Alignment) -> Iterator[Change]:
 
 
 def _price_alone(reading: Reading, modal: int, questions: bool) -> float:
-    """What it costs that only one text has a modal: "how can I", "how do I", but not "should a child", "does a child"."""
+    """What a modal of one text alone costs: little in "how can I" for "how do I", not in "should he" for "does he"."""
     words = reading.words
     duty = closed.MODALS[words[modal].lower] in ("should", "must")
     speaker = modal + 1 < len(words) and closed.PERSONS.get(words[modal + 1].lower) in closed.SPEAKERS
@@ -204,9 +204,24 @@ def question(alignment: Alignment) -> Iterator[Change]:
         lost, new = list((here - there).elements()), list((there - here).elements())
         for word, other in zip_longest(lost, new, fillvalue=""):
             choice = {word, other} == {"what", ""} and all(_has_word(side, "or") for side in (source, text))
-            alike = choice or _asks_alike(word, other, alignment) or {word, other} == {"what", "how"}
+            alike = choice or _asks_alike(word, other, alignment) or _asks_what_to_do(word, other, alignment)
             cost = COSTS.pronoun if alike else COSTS.asked
             yield Change("question", word, other, None, None, cost)
+
+
+def _asks_what_to_do(word: str, other: str, alignment: Alignment) -> bool:
+    """Whether "what" asks for a way: "how can I learn", "what do I do to learn"; "how is it", "what is it like"."""
+    if {word, other} != {"what", "how"}:
+        return False
+    words = (alignment.source if word == "what" else alignment.text).words
+    doing = any(
+        two.lower in closed.DO and (one.lower == "to" or one.lower in closed.PERSONS) for one, two in pairwise(words)
+    )
+    return doing or any(not _CALLING.isdisjoint(item.names) for item in words)
+
+
+_CALLING = closed.words("like call name say think done doing happen mean")
+"""Words with which "what" asks for more than a thing."""
 
 
 def _has_word(reading: Reading, lower: str) -> bool:

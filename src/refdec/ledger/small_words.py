@@ -196,7 +196,7 @@ def _determiners(
     names, others = {source.words[at].lower for at in here}, {text.words[at].lower for at in there}
     if (names ^ others) - {"a", "an"}:
         one_is_known = ("the" in names) != ("the" in others)
-        other_is_any = bool({"a", "an"} & (names | others)) or (count_follows and not (names and others))
+        other_is_any = bool({"a", "an", "some"} & (names | others)) or (count_follows and not (names and others))
         cost = COSTS.article if one_is_known and other_is_any else COSTS.determiner
         yield change("determiner", source, tuple(here), text, tuple(there), cost)
 

@@ -12,6 +12,7 @@ from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import clauses, is_plural, verb_forms, verbs, verbs_by_neighbours
+from refdec.ledger.inflection import article
 from refdec.ledger.reading import Reading, Word
 
 Fault = tuple[int, ...]
@@ -23,6 +24,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     known = {_said(source, fault) for fault in _faults(source)}
     faults = [fault for fault in _faults(text) if _said(text, fault) not in known]
     faults += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
+    faults += _other_numbers(alignment)
     if faults:
         yield change("grammar", source, (), text, faults[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -114,12 +116,15 @@ def _neighbours(words: Sequence[Word], at: int) -> Iterator[Fault]:
     """Two words that cannot stand side by side."""
     word, after = words[at], words[at + 1]
     third = words[at + 2] if at + 2 < len(words) else None
-    if after.kind != "name" and (
-        _is_doubled(word, after)
-        or _is_article_alone(word, after, third)
-        or _is_owner_alone(word, after)
-        or _is_preposition_too_many(words, at)
-        or _is_relative_alone(word, after, third)
+    if _is_other_article(word, after) or (
+        after.kind != "name"
+        and (
+            _is_doubled(word, after)
+            or _is_article_alone(word, after, third)
+            or _is_owner_alone(word, after)
+            or _is_preposition_too_many(words, at)
+            or _is_relative_alone(word, after, third)
+        )
     ):
         yield at, at + 1
 
@@ -127,6 +132,12 @@ def _neighbours(words: Sequence[Word], at: int) -> Iterator[Fault]:
 def _is_doubled(word: Word, after: Word) -> bool:
     counts = word.kind not in ("name", "number", "light", "mark") and word.lower not in _DOUBLED
     return (word.lower == after.lower and counts) or {word.lower, after.lower} == {"who", "which"}
+
+
+def _is_other_article(word: Word, after: Word) -> bool:
+    """ "A apple", "an book"; letters that are spelled out sound otherwise."""
+    spelled = after.text.isupper() or not after.text.isalpha()
+    return word.text in ("a", "an", "A", "An") and not spelled and article(after.text) != word.lower
 
 
 def _is_article_alone(word: Word, after: Word, third: Word | None) -> bool:
@@ -364,6 +375,32 @@ def _helper(words: Sequence[Word], at: int) -> int | None:
         if word.kind != "negation" and word.lower not in _ADVERBS and not word.lower.endswith("ly"):
             return None
     return None
+
+
+_NUMBERS = (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
+
+
+def _other_numbers(alignment: Alignment) -> Iterator[Fault]:
+    """An auxiliary of the other number, with the same nouns: "what does Ann use", "what do Ann use"."""
+    source, text = alignment.source, alignment.text
+    nouns, others = (_nouns(reading) for reading in (source, text))
+    if nouns != others:
+        return
+    here = {word.lower for word in source.words if word.kind == "auxiliary"}
+    for at, word in enumerate(text.words):
+        partner = next(
+            (one if word.lower == other else other for one, other in _NUMBERS if word.lower in (one, other)), ""
+        )
+        if word.kind == "auxiliary" and partner in here and word.lower not in here:
+            same = {item.lower for item in text.words if item.kind == "auxiliary"}
+            if partner not in same:
+                yield (at,)
+
+
+def _nouns(reading: Reading) -> list[str]:
+    """What may be a subject."""
+    subjects = ("content", "light", "name", "number", "person", "strict")
+    return sorted(word.lower for word in reading.words if word.kind in subjects and not word.is_part("r"))
 
 
 def _new_articles(alignment: Alignment) -> Iterator[Fault]:
