@@ -49,6 +49,20 @@ def test_words_for_numbers_are_swapped_before_numbers_only(source: str) -> None:
     assert not any("approximately" in text for text in swapped(source))
 
 
+@pytest.mark.parametrize(
+    ("source", "word"),
+    [
+        ("The function of the heart is known.", "work"),  # no verb
+        ("He was the attorney general.", "lawyer"),  # a title of two words
+        ("She forgot the exam results.", "consequences"),
+        ("It was caused by ice.", "led to"),
+        ("COMPLEX ANALYSIS: where do I begin?", "Complicated"),
+    ],
+)
+def test_a_word_that_its_neighbours_make_another_one_is_not_swapped(source: str, word: str) -> None:
+    assert not any(word in text for text in swapped(source))
+
+
 def test_names_and_numbers_are_never_swapped() -> None:
     for source in ("We met Judge Attorney in Film City.", "Two hundred films were shown in 1990."):
         for text in swapped(source):

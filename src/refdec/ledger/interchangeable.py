@@ -129,11 +129,38 @@ def _replacements(entry: _Entry, tokens: list[_Token], at: int, source: str) -> 
         for other in entry.others:
             yield last, " ".join(other)
         return
+    before = tokens[at - 1].lower if at and _is_run(tokens, at - 1, at, source) else ""
+    after = tokens[last + 1].lower if last + 1 < len(tokens) and _is_run(tokens, last, last + 1, source) else ""
     for tag in tags(tokens[at + changing].lower, entry.phrase[changing], entry.part):
+        if _is_other_part(tag, before, after, len(entry.phrase)):
+            continue
         for other in entry.others:
             text = inflected(other, entry.part, tag)
-            if text is not None:
+            if text is not None and not (after == "by" and tag in ("VBN", "VBD") and other[-1] in closed.PREPOSITIONS):
                 yield last, text
+
+
+def _is_other_part(tag: str, before: str, after: str, length: int) -> bool:
+    """Whether the neighbours say that it is no verb, or a noun that has its meaning from another one.
+
+    "The function of", "attorney general", "exam results".
+    """
+    if tag.startswith("V"):
+        return before in _BEFORE_NOUNS
+    if tag == "NN" and length == 1 and _is_noun(after):
+        return True
+    return tag.startswith("NN") and length == 1 and {part for _, part in lemmas(before)} == {"n"}
+
+
+_BEFORE_NOUNS = closed.POSSESSIVES | closed.words("the a an this these those no every each")
+
+
+def _is_noun(lower: str) -> bool:
+    """Whether a word after a noun is one, too: "cost", not "left" or "claims"."""
+    if lower in closed.PREPOSITIONS or lower in closed.AUXILIARIES or lower in closed.MODALS or lower in closed.LINKS:
+        return False
+    bases = lemmas(lower)
+    return any(part == "n" for _, part in bases) and not any(part == "v" and base != lower for base, part in bases)
 
 
 def _is_run(tokens: list[_Token], at: int, last: int, source: str) -> bool:
