@@ -38,6 +38,7 @@ def turned(source: str) -> set[str]:
         ("Prior to the vote he left.", "Before the vote he left."),  # with the first letter of the source
         ("Physicians were there.", "Doctors were there."),  # in the plural
         ("They took part in the race.", "They participated in the race."),  # phrases too
+        ("He is of African descent.", "He is of African ancestry."),  # with the capitals of the source
     ],
 )
 def test_an_interchangeable_word_stands_in_the_form_of_the_other(source: str, text: str) -> None:

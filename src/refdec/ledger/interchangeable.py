@@ -186,7 +186,8 @@ _I = re.compile(r"\bi\b(?!\.)")
 def _step(source: str, tokens: list[_Token], at: int, last: int, text: str) -> Step:
     """The step from these tokens to a text, with the first letter of the source and the article before it."""
     start, end = tokens[at].start, tokens[last].end
-    text = _I.sub("I", text)
+    names = {token.lower: token.text for token in tokens[at : last + 1] if not _opens(source, token)}
+    text = " ".join(names.get(word, word) for word in _I.sub("I", text).split(" "))  # "of African descent"
     if source[start].isupper():
         text = text[0].upper() + text[1:]
     before = tokens[at - 1] if at else None
