@@ -291,6 +291,7 @@ SAYS_SOMETHING_ELSE = [
     ("The women are waiting.", "The woman is waiting."),
     ("How can I become famous here?", "What can I become famous here?"),
     ("Some events happened in May.", "The events happened in May."),
+    ("Why do married men have affairs?", "Why do men get married with affairs?"),
     ("Site Finder was visited often.", "Sites Finder was visited often."),
     ("The index fell 2.52 to 410.23.", "The index fell 2.52 percent to 410.23."),
 ]

@@ -16,13 +16,18 @@ from refdec.ledger.reading import Word
 
 
 def moved_modifiers(alignment: Alignment) -> Iterator[Change]:
-    """A modifier that stands before another noun of the source: "a big dog and a cat", "a dog and a big cat"."""
+    """A modifier that stands before another noun of the source: "a big dog and a cat", "a dog and a big cat".
+
+    Or one that something only becomes: "married men have affairs", "men get married".
+    """
     source, text = alignment.source, alignment.text
     for at, other in sorted(alignment.to_text.items()):
-        if not _is_modifier(source.words[at]) or not _is_modifier(text.words[other]):
-            continue
         own, new = _run(source.words, at), _run(text.words, other)
-        if len(own) < 2 or len(new) < 2:
+        if len(own) < 2 or not _is_modifier(source.words[at]):
+            continue
+        if _becomes(text.words, other) and not _becomes(source.words, at):
+            yield change("moved", source, (at, own[-1]), text, (other,), COSTS.moved)
+        if len(new) < 2 or not _is_modifier(text.words[other]):
             continue
         heads = {alignment.to_text.get(place) for place in own[1:]}
         origin = alignment.to_source.get(new[-1])
@@ -30,6 +35,10 @@ def moved_modifiers(alignment: Alignment) -> Iterator[Change]:
             continue
         if source.words[origin].lower != source.words[own[-1]].lower and source.words[origin].is_part("n"):
             yield change("moved", source, (at, own[-1]), text, (other, new[-1]), COSTS.moved)
+
+
+def _becomes(words: Sequence[Word], at: int) -> bool:
+    return any(not {"get", "become"}.isdisjoint(word.names) for word in words[max(0, at - 1) : at + 1])
 
 
 _QUANTIFIERS = closed.words("most all both several many few each every no half")
