@@ -330,6 +330,7 @@ BADLY_FORMED = [
     ("Why was Pluto left out?", "Why Pluto was left out?"),
     ("Smith is an English name.", "Smith is a English name."),
     ("Which tool does Ann use?", "Which tool do Ann use?"),
+    ("How can I become a writer?", "How can I do to become a writer?"),
     ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
 ]
 

@@ -289,14 +289,17 @@ def _is_told(words: Sequence[Word], clause: range) -> bool:
 
 
 def _asked_forms(words: Sequence[Word]) -> Iterator[Fault]:
-    """ "Will I needs", "do I to go"."""
+    """ "Will I needs", "do I to go", "how can I do to learn it"."""
     for at in range(len(words) - 2):
         helper, subject, verb = words[at : at + 3]
+        follows = words[at + 3].lower if at + 3 < len(words) else ""
         if (helper.kind == "modal" or helper.lower in ("do", "does", "did")) and subject.lower in closed.PERSONS:
             forms = verb_forms(verb.lower) if verb.kind in ("content", "light") else frozenset()
             wrong = bool(forms) and forms.isdisjoint({"base", "ing"}) and subject.lower not in closed.POSSESSIVES
             if wrong or verb.lower == "to":
                 yield at, at + 2
+            elif at and (words[at - 1].lower, verb.lower, follows) == ("how", "do", "to"):
+                yield at - 1, at + 2
 
 
 def _after_inversion(words: Sequence[Word], at: int, end: int) -> Iterator[Fault]:
