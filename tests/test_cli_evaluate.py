@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from refdec.evaluate.experiments.named_experiments import EXPERIMENTS
 from tests.conftest import Run, refusal
 
 QUESTIONS = [
@@ -218,3 +219,9 @@ def test_a_few_rows_get_no_stars_and_the_report_says_why(run: Run, data: Path, t
     assert "less others" in shown
     assert "*" not in shown
     assert "No test of significance on 3 rows: it takes at least 20" in (out / "report.md").read_text()
+
+
+def test_the_help_names_every_experiment(command: Run) -> None:
+    _, out, _ = command("evaluate", "--help")
+    named = {line.split()[0] for line in out.splitlines() if line.startswith("  ") and line.strip()}
+    assert set(EXPERIMENTS) <= named

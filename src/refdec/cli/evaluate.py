@@ -29,7 +29,7 @@ from refdec.settings import PRESETS, did_you_mean
               help="folder of outputs and report; an interrupted run goes on there")  # fmt: skip
 @click.option("--system", "systems", multiple=True, metavar="SYSTEM",
               help="source, reference, rd, rd:PRESET,NAME=VALUE, variants, a method or a file; repeatable")  # fmt: skip
-@click.option("--preset", help="preset of a plain rd [default: fast on a CPU, the largest on a GPU]")
+@click.option("--preset", help="preset of a plain rd [default: that of the task]")
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="metrics instead of the usual ones; repeatable"
 )
@@ -46,23 +46,27 @@ def evaluate_command(experiments: tuple[str, ...], **options: Any) -> int:
     """Run experiments and write report.md and report.html about them.
 
     \b
-    quora      the paper's main table: source, reference, refdec by its protocol
-    twitter    the same on the Twitter URL corpus
-    upsa       UPSA's published outputs against refdec at the same Novelty
-    contexts   how many contexts it takes
-    weights    learned weights against equal ones
-    cutoffs    what each Novelty cutoff gives on dev
-    anlg       abductive infilling
-    wmt18      the Reflective Score against rankings of translations
-    stsb       the Reflective Score against graded similarity
-    stand-in   how far the stand-in for human judgement agrees with people
-    confidence how often results of each confidence keep the meaning
+    quora              the paper's main table: source, reference, refdec by its protocol
+    twitter            the same on the Twitter URL corpus
+    quora-systems      all competing systems in one table, and paired tests at the same Novelty
+    twitter-systems    the same on the Twitter URL corpus
+    sentences-systems  the same on ordinary sentences, which are a tuning set
+    upsa               UPSA's published outputs against refdec at the same Novelty
+    contexts           how many contexts it takes
+    weights            learned weights against equal ones
+    cutoffs            what each Novelty cutoff gives on dev
+    anlg               abductive infilling, by refdec and by competing systems
+    wmt18              the Reflective Score against rankings of translations
+    stsb               the Reflective Score against graded similarity
+    stand-in           how far the stand-in for human judgement agrees with people
+    confidence         how often results of each confidence keep the meaning
 
     \b
     Examples:
       refdec evaluate quora --data DIR
       refdec evaluate quora --data DIR --system source --system reference --no-generate
       refdec evaluate quora --data DIR --system rd:paper,contexts=240 --system others.jsonl --rows 200
+      refdec evaluate quora-systems --data DIR --system rd --system upsa --rows 50
       refdec evaluate quora twitter --data DIR --no-report --device cuda
       refdec evaluate wmt18 --data DIR --split cs-en --system rd:translation
 
