@@ -9,7 +9,7 @@ ALL := --dist loadfile --no-loadscope-reorder
 # Nothing waits for the network: all models that these targets need are in the repository.
 export HF_HUB_OFFLINE := 1
 
-.PHONY: demo check test test-busy stress lint browser setup clean
+.PHONY: demo check test test-busy stress lint programs setup clean
 
 demo: $(READY)
 	$(BIN)/refdec paraphrase --top 3 \
@@ -23,7 +23,7 @@ demo: $(READY)
 check: lint
 	$(PYTEST) --dist worksteal -m "not weights and not processes"
 
-test: lint browser
+test: lint programs
 	$(PYTEST) $(ALL)
 
 lint: $(READY)
@@ -32,15 +32,17 @@ lint: $(READY)
 	$(BIN)/lint-imports --no-cache --no-logo
 	$(BIN)/mypy
 
-# Pages are tested in Chromium. Where it is missing and may be installed, Debian's is; else their tests say how to get it.
+# Pages are tested in Chromium, round trips by rules with Apertium. Where they are missing and may be installed, Debian's
+# are; else their tests say how to get them.
 APT := DEBIAN_FRONTEND=noninteractive apt-get -qq -o Acquire::Retries=0 -o Acquire::http::Timeout=20
-browser:
-	@command -v chromium > /dev/null || ! command -v apt-get > /dev/null || test "$$(id -u)" != 0 || \
-		{ $(APT) update; \
-		$(APT) install --yes --no-install-recommends chromium; } > /dev/null 2>&1 || true
+programs:
+	@{ command -v chromium && command -v apertium; } > /dev/null || ! command -v apt-get > /dev/null || \
+		test "$$(id -u)" != 0 || { $(APT) update; \
+		for program in chromium "apertium apertium-eng-spa"; do \
+		$(APT) install --yes --no-install-recommends $$program; done; } > /dev/null 2>&1 || true
 
 # All tests three times, while other processes keep every core busy.
-test-busy: $(READY) browser
+test-busy: $(READY) programs
 	for core in $$(seq $$(getconf _NPROCESSORS_ONLN)); do yes > /dev/null & busy="$$busy $$!"; done; \
 	trap "kill $$busy" EXIT; for round in 1 2 3; do $(PYTEST) $(ALL) || exit 1; done
 
