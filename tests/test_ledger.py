@@ -292,6 +292,11 @@ SAYS_SOMETHING_ELSE = [
     ("How can I become famous here?", "What can I become famous here?"),
     ("Some events happened in May.", "The events happened in May."),
     ("Why do married men have affairs?", "Why do men get married with affairs?"),
+    ("John Paul Stevens is the judge.", "Paul John Stevens is the judge."),
+    ("Do men love women with old dogs?", "Do women with old dogs love men?"),
+    ("Then it turns the head down.", "It turns the head down."),
+    ("An adult can re-learn the alphabet.", "An adult can learn the alphabet."),
+    ("A cat watching what it likes.", "A cat was watching what it likes."),
     ("Site Finder was visited often.", "Sites Finder was visited often."),
     ("The index fell 2.52 to 410.23.", "The index fell 2.52 percent to 410.23."),
 ]
@@ -311,6 +316,8 @@ SAYS_NEARLY_THE_SAME = [
     ("Sales of cars fell.", "Car sales fell."),
     ("How can I learn it?", "What can I do to learn it?"),
     ("How do you call this fish?", "What do you call this fish?"),
+    ("Speaking in Rome, he said no.", "He was speaking in Rome and said no."),
+    ("Will I be rich if I work?", "If I work, will I be rich?"),
 ]
 
 
@@ -331,6 +338,7 @@ BADLY_FORMED = [
     ("Smith is an English name.", "Smith is a English name."),
     ("Which tool does Ann use?", "Which tool do Ann use?"),
     ("How can I become a writer?", "How can I do to become a writer?"),
+    ("Is the idol in the temple old?", "The idol in the temple is old?"),
     ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
 ]
 

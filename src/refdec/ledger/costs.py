@@ -19,6 +19,7 @@ class Costs:
     own: float = 0.3  # a group of synonyms.txt
     rare: float = 0.6  # a sense that is rare for one of the two
     near: float = 0.8  # one is the more general word
+    repeated: float = 1.1  # learn, re-learn
     negated_opposite: float = 0.5  # not happy, unhappy
     further: float = 0.5  # each further step of these costs so much of its price: rewordings may have several
     swapped: float = 2.5  # a word in the place of another one that is no relative
@@ -46,6 +47,7 @@ class Costs:
     question: float = 3.0
     asked: float = 2.0  # another question word
     connective: float = 0.7  # because, although, or: lost or new
+    sequence: float = 1.1  # "then" at the beginning of a sentence: lost or new
     condition: float = 3.0  # if, unless: lost or new
     noun_preposition: float = 1.1  # another one after a noun: a contract for, a contract of
     preposition: float = 0.6  # lost, new or another one between the same words

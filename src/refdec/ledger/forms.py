@@ -28,8 +28,8 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 cost = COSTS.perfect
             if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
-            if not said and either == {"", "past"} and source.words[at].lower.endswith("ing"):
-                cost = COSTS.tense  # "A dog crossing a road", as under a picture
+            if either == {"", "past"} and _stands_for_now(source, here, at):
+                cost = COSTS.tense
             if cost:
                 flagged = flagged or cost >= COSTS.tense
                 yield change("tense", source, verb_group(at, here[at]), text, verb_group(other, there[other]), cost)
@@ -54,6 +54,12 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
             ):
                 yield change("tense", source, (), text, (at,), COSTS.tense)
                 break
+
+
+def _stands_for_now(reading: Reading, verb_places: Mapping[int, Verb], at: int) -> bool:
+    """Whether a participle is the first verb of a sentence, as under a picture: "A dog crossing a road"."""
+    finite_before = any("" not in verb.tenses for place, verb in verb_places.items() if place < at)
+    return reading.words[at].lower.endswith("ing") and not reading.words[at].opens and not finite_before
 
 
 _SHIFTS = {"present": "past", "perfect": "pluperfect", "past": "pluperfect"}

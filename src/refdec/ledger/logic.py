@@ -285,6 +285,24 @@ def conditions(alignment: Alignment) -> Iterator[Change]:
             yield change("connective", source, (), text, (there[name],), COSTS.connective)
 
 
+def sequence(alignment: Alignment) -> Iterator[Change]:
+    """ "Then" at the beginning of a sentence, if nothing else says what came first."""
+    source, text = alignment.source, alignment.text
+    here, there = _then(source), _then(text)
+    if (here is None) != (there is None) and not any(_says_order(reading) for reading in (source, text)):
+        lost, new = ((here,) if here is not None else ()), ((there,) if there is not None else ())
+        yield change("connective", source, lost, text, new, COSTS.sequence)
+
+
+def _then(reading: Reading) -> int | None:
+    return next((at for at, word in enumerate(reading.words) if word.lower == "then" and word.opens), None)
+
+
+def _says_order(reading: Reading) -> bool:
+    order = ("if", "when", "after", "afterwards", "later", "next", "subsequently", "before", "once", "since")
+    return any(word.lower in order for word in reading.words)
+
+
 def _connectives(reading: Reading, used: set[int]) -> dict[str, int]:
     return {
         closed.CONNECTIVES[word.lower]: at

@@ -57,7 +57,20 @@ def step(word: Word, other: Word) -> Step | None:
         word.lower[:2] == other.lower[:2] and spelling(word.lower) == spelling(other.lower)
     ):
         return KEPT
-    return _related(word.bases, other.bases, word.kind, other.kind)
+    related = _related(word.bases, other.bases, word.kind, other.kind)
+    if related is not None and related.cost < COSTS.repeated and _is_repeated(word, other):
+        return Step("near", COSTS.repeated)
+    return related
+
+
+def _is_repeated(word: Word, other: Word) -> bool:
+    """Whether one word says that it happens again: "learn", "re-learn"."""
+    return any(
+        mark + one in more.names
+        for one_word, more in ((word, other), (other, word))
+        for one in one_word.names
+        for mark in ("re", "re-")
+    )
 
 
 def phrase_step(word: Word | Phrase, other: Word | Phrase) -> Step | None:

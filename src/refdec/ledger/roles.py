@@ -88,6 +88,11 @@ def roles(alignment: Alignment) -> Iterator[Change]:
     exchanged = next(_exchanged(alignment), None) or next(_exchanged_names(alignment), None)
     if exchanged:
         yield exchanged
+    for run in name_runs(source, ()):
+        places = [alignment.to_text.get(at, -1) for at in run]
+        beside = max(places) - min(places) == len(places) - 1
+        if -1 not in places and beside and places != sorted(places):  # "John Paul", "Paul John"
+            yield change("name", source, run, text, tuple(sorted(places)), COSTS.name)
 
 
 def _is_sure(verb: Verb) -> bool:
@@ -98,7 +103,9 @@ def _sides(reading: Reading, at: int, found: Mapping[int, Verb]) -> tuple[set[in
     """The names and nouns before and after a verb, as doer and sufferer."""
     words = reading.words
     left: set[int] = set()
-    for place in range(found[at].first - 1, -1, -1):
+    first = found[at].first
+    inverted = any(_is_thing(word) for word in words[first + 1 : at])  # "Do men love": the subject stands between
+    for place in range(at - 1, first, -1) if inverted else range(first - 1, -1, -1):
         word = words[place]
         if _ends_side(words, place) or (place in found and not word.is_part("n")):
             break
@@ -112,7 +119,7 @@ def _sides(reading: Reading, at: int, found: Mapping[int, Verb]) -> tuple[set[in
         if _ends_side(words, place) or (place in found and not word.is_part("n")):
             break
         by = by or word.lower == "by"
-        if _is_thing(word) and (by or _is_bare(words, place)):
+        if _is_thing(word) and (by or _is_bare(words, place, at)):
             (agent if by else right).add(place)
     return (agent, left) if found[at].passive else (left, right | agent)
 
@@ -130,9 +137,9 @@ def _ends_side(words: Sequence[Word], place: int) -> bool:
     )
 
 
-def _is_bare(words: Sequence[Word], at: int) -> bool:
-    """Whether no preposition stands before the noun phrase of this word."""
-    for place in range(at - 1, max(-1, at - 5), -1):
+def _is_bare(words: Sequence[Word], at: int, verb: int = -1) -> bool:
+    """Whether no preposition stands before the noun phrase of this word, as far back as its verb."""
+    for place in range(at - 1, max(verb, at - 5, -1), -1):
         word = words[place]
         if word.kind == "preposition" or word.lower in closed.PREPOSITIONS:
             return False

@@ -6,6 +6,7 @@ A few sure rules, no parser; a fault that the source has too is its own way of s
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
@@ -24,7 +25,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     known = {_said(source, fault) for fault in _faults(source)}
     faults = [fault for fault in _faults(text) if _said(text, fault) not in known]
     faults += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
-    faults += _other_numbers(alignment)
+    faults += [*_other_numbers(alignment), *_told_questions(alignment)]
     if faults:
         yield change("grammar", source, (), text, faults[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -378,6 +379,19 @@ def _helper(words: Sequence[Word], at: int) -> int | None:
         if word.kind != "negation" and word.lower not in _ADVERBS and not word.lower.endswith("ly"):
             return None
     return None
+
+
+def _told_questions(alignment: Alignment) -> Iterator[Fault]:
+    """A question that only its mark asks, where the source begins with an auxiliary: "The idol is old?"."""
+    source, text = alignment.source, alignment.text
+    if source.question and text.question and _is_helper(source.words[0]):
+        openers = [text.words[0], *(two for one, two in pairwise(text.words) if one.kind in ("mark", "link"))]
+        if not any(_is_helper(word) or word.lower in closed.QUESTION_WORDS for word in [*openers, *text.words[:3]]):
+            yield 0, 1
+
+
+def _is_helper(word: Word) -> bool:
+    return word.kind in ("auxiliary", "modal")
 
 
 _NUMBERS = (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
