@@ -293,6 +293,10 @@ SAYS_SOMETHING_ELSE = [
     ("Some events happened in May.", "The events happened in May."),
     ("Why do married men have affairs?", "Why do men get married with affairs?"),
     ("John Paul Stevens is the judge.", "Paul John Stevens is the judge."),
+    ("John Paul Lee (born May 2) is Chief Justice of Ohio.", "Paul John Lee (born May 2) is Chief Justice of Ohio."),
+    ("What are the best games for a child?", "What is the best game for a child?"),
+    ("What are skateboard wheels made of?", "What are the skateboard wheels made of?"),
+    ("What causes razor burns?", "What is causing razor burns?"),
     ("Do men love women with old dogs?", "Do women with old dogs love men?"),
     ("Then it turns the head down.", "It turns the head down."),
     ("An adult can re-learn the alphabet.", "An adult can learn the alphabet."),
@@ -316,6 +320,8 @@ SAYS_NEARLY_THE_SAME = [
     ("Sales of cars fell.", "Car sales fell."),
     ("How can I learn it?", "What can I do to learn it?"),
     ("How do you call this fish?", "What do you call this fish?"),
+    ("Do cats eat mice?", "Does a cat eat mice?"),
+    ("A man stands by a road.", "A man is standing by a road."),
     ("Speaking in Rome, he said no.", "He was speaking in Rome and said no."),
     ("Will I be rich if I work?", "If I work, will I be rich?"),
 ]
@@ -339,6 +345,7 @@ BADLY_FORMED = [
     ("Which tool does Ann use?", "Which tool do Ann use?"),
     ("How can I become a writer?", "How can I do to become a writer?"),
     ("Is the idol in the temple old?", "The idol in the temple is old?"),
+    ("Why does it come and go?", "Why does it coming and going?"),
     ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
 ]
 

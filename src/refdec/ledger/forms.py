@@ -28,6 +28,8 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 cost = COSTS.perfect
             if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
+            if source.question and _goes_on(source, at, here[at]) != _goes_on(text, other, there[other]):
+                cost = COSTS.tense if either <= {"present", ""} else cost  # "What causes it?", "What is causing it?"
             if either == {"", "past"} and _stands_for_now(source, here, at):
                 cost = COSTS.tense
             if cost:
@@ -54,6 +56,10 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
             ):
                 yield change("tense", source, (), text, (at,), COSTS.tense)
                 break
+
+
+def _goes_on(reading: Reading, at: int, verb: Verb) -> bool:
+    return verb.ongoing and reading.words[at - 1].kind not in ("determiner", "strict")
 
 
 def _stands_for_now(reading: Reading, verb_places: Mapping[int, Verb], at: int) -> bool:
@@ -121,7 +127,8 @@ def plurals(alignment: Alignment) -> Iterator[Change]:
             or _is_verb(there, text, other)
         ):
             continue
-        generic = source.question and not (_is_pointed_at(source, at) or _is_pointed_at(text, other))
+        pointed = _is_pointed_at(source, at) or _is_pointed_at(text, other) or _is_asked_for(source, at)
+        generic = source.question and not pointed
         cost = COSTS.plural_generic if generic else COSTS.plural
         yield change("plural", source, (at,), text, (other,), cost)
 
@@ -150,6 +157,18 @@ def _is_verb(verb_places: Mapping[int, Verb], reading: Reading, at: int) -> bool
 def _is_pointed_at(reading: Reading, at: int) -> bool:
     """Whether the noun is not any of its kind: "this show", "some shows"."""
     return any(word.lower in _POINTING for word in reading.words[max(0, at - 2) : at])
+
+
+def _is_asked_for(reading: Reading, at: int) -> bool:
+    """Whether the noun is what a question asks for: "What are the best games for a child?"."""
+    opening = reading.words[:at]
+    return (
+        bool(opening)
+        and opening[0].lower in ("what", "which")
+        and all(word.kind != "preposition" and word.lower != "to" for word in opening)
+        and sum(word.kind in ("auxiliary", "modal") for word in opening) < 2
+        and not any(word.kind == "person" or word.kind == "name" for word in opening)
+    )
 
 
 _POINTING = closed.words("this that these those some")

@@ -358,8 +358,11 @@ _AFTER_IS = closed.words("not been got a an the here there gone going too very s
 
 def _is_shouted(text: str) -> bool:
     """Whether capitals tell nothing: a headline, or a text all in capitals."""
-    letters = [piece for piece in text.split() if piece[:1].isalpha() and len(piece) > 3]
-    return len(letters) > 2 and sum(piece[0].isupper() for piece in letters) > 0.8 * len(letters)
+    pieces = (piece.strip("(\"'“‘.,;:") for piece in text.split())
+    long = [piece for piece in pieces if len(piece) > 3 and piece[0].isalpha()]
+    small = sum(piece[0].islower() for piece in long)
+    plain = sum(piece[0].islower() and not _closed_kind(piece) for piece in long)
+    return len(long) > 2 and small < 0.2 * len(long) and plain < 0.1 * len(long)
 
 
 def _word(raw: str, lower: str, start: int, end: int, kind: str, opens: bool, shouted: bool) -> Word:

@@ -89,10 +89,10 @@ def roles(alignment: Alignment) -> Iterator[Change]:
     if exchanged:
         yield exchanged
     for run in name_runs(source, ()):
-        places = [alignment.to_text.get(at, -1) for at in run]
-        beside = max(places) - min(places) == len(places) - 1
-        if -1 not in places and beside and places != sorted(places):  # "John Paul", "Paul John"
-            yield change("name", source, run, text, tuple(sorted(places)), COSTS.name)
+        new = [alignment.to_text.get(at, -1) for at in run]
+        beside = max(new) - min(new) == len(new) - 1
+        if -1 not in new and beside and new != sorted(new):  # "John Paul", "Paul John"
+            yield change("name", source, run, text, tuple(sorted(new)), COSTS.name)
 
 
 def _is_sure(verb: Verb) -> bool:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, counted
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
-from refdec.ledger.grammar import is_date
+from refdec.ledger.grammar import is_date, is_plural
 from refdec.ledger.reading import Reading
 
 _LIKE = [
@@ -76,7 +76,7 @@ def small_words(alignment: Alignment) -> Iterator[Change]:
         )
         same = left in kept and right in kept
         prepositions += _prepositions(alignment, gap, other_gap, number, same)
-        yield from _determiners(alignment, gap, other_gap, _is_count(source, right))
+        yield from _determiners(alignment, gap, other_gap, _is_any(source, right))
         if same:
             auxiliaries += _auxiliaries(alignment, gap, other_gap)
     lost, new = (Counter(getattr(item, side).lower() for item in auxiliaries) for side in ("source", "text"))
@@ -184,19 +184,24 @@ def _is_span(reading: Reading) -> bool:
     )
 
 
-def _is_count(reading: Reading, at: int) -> bool:
-    return at < len(reading.words) and reading.words[at].value.isdigit() and not is_date(reading, at)
+def _is_any(reading: Reading, at: int) -> bool:
+    """Whether what begins here is any of its kind without an article: "three men", in questions "car doors"."""
+    words = reading.words
+    if at >= len(words):
+        return False
+    if words[at].value.isdigit():
+        return not is_date(reading, at)
+    nouns = takewhile(lambda word: word.kind == "content" and (word.is_part("n") or word.is_part("a")), words[at:])
+    return reading.question and any(map(is_plural, nouns))
 
 
-def _determiners(
-    alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int], count_follows: bool
-) -> Iterator[Change]:
+def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int], is_any: bool) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     here, there = _of_kind(source, gap, "determiner"), _of_kind(text, other_gap, "determiner")
     names, others = {source.words[at].lower for at in here}, {text.words[at].lower for at in there}
     if (names ^ others) - {"a", "an"}:
         one_is_known = ("the" in names) != ("the" in others)
-        other_is_any = bool({"a", "an", "some"} & (names | others)) or (count_follows and not (names and others))
+        other_is_any = bool({"a", "an", "some"} & (names | others)) or (is_any and not names)
         cost = COSTS.article if one_is_known and other_is_any else COSTS.determiner
         yield change("determiner", source, tuple(here), text, tuple(there), cost)
 

@@ -25,7 +25,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     known = {_said(source, fault) for fault in _faults(source)}
     faults = [fault for fault in _faults(text) if _said(text, fault) not in known]
     faults += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
-    faults += [*_other_numbers(alignment), *_told_questions(alignment)]
+    faults += [*_other_numbers(alignment), *_told_questions(alignment), *_done_doing(alignment)]
     if faults:
         yield change("grammar", source, (), text, faults[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -379,6 +379,21 @@ def _helper(words: Sequence[Word], at: int) -> int | None:
         if word.kind != "negation" and word.lower not in _ADVERBS and not word.lower.endswith("ly"):
             return None
     return None
+
+
+def _done_doing(alignment: Alignment) -> Iterator[Fault]:
+    """A verb after "do" that became a gerund: "why does it come", "why does it coming"."""
+    source, text = alignment.source, alignment.text
+    for at, verb in verbs(source).items():
+        other = alignment.to_text.get(at)
+        if other is None or source.words[verb.first].lower not in closed.DO or verb.first == at:
+            continue
+        before = text.words[:other]
+        helped = any(word.lower in closed.BE or word.kind == "preposition" or word.lower == "to" for word in before)
+        if text.words[other].lower.endswith("ing") and not helped:
+            done = next((place for place, word in enumerate(before) if word.lower in closed.DO), None)
+            if done is not None and not source.words[at].lower.endswith("ing"):
+                yield done, other
 
 
 def _told_questions(alignment: Alignment) -> Iterator[Fault]:
