@@ -346,6 +346,8 @@ BADLY_FORMED = [
     ("How can I become a writer?", "How can I do to become a writer?"),
     ("Is the idol in the temple old?", "The idol in the temple is old?"),
     ("Why does it come and go?", "Why does it coming and going?"),
+    ("Does a laptop use less power?", "Does a laptop uses less power?"),
+    ("Why doesn't bread go stale?", "Why don't bread go stale?"),
     ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
 ]
 

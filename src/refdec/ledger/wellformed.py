@@ -382,7 +382,7 @@ def _helper(words: Sequence[Word], at: int) -> int | None:
 
 
 def _done_doing(alignment: Alignment) -> Iterator[Fault]:
-    """A verb after "do" that became a gerund: "why does it come", "why does it coming"."""
+    """A verb after "do" in another form: "does a car use", "does a car uses", "does a car using"."""
     source, text = alignment.source, alignment.text
     for at, verb in verbs(source).items():
         other = alignment.to_text.get(at)
@@ -390,10 +390,11 @@ def _done_doing(alignment: Alignment) -> Iterator[Fault]:
             continue
         before = text.words[:other]
         helped = any(word.lower in closed.BE or word.kind == "preposition" or word.lower == "to" for word in before)
-        if text.words[other].lower.endswith("ing") and not helped:
-            done = next((place for place, word in enumerate(before) if word.lower in closed.DO), None)
-            if done is not None and not source.words[at].lower.endswith("ing"):
-                yield done, other
+        done = next((place for place, word in enumerate(before) if word.lower in closed.DO), None)
+        base, form = source.words[at].lower, text.words[other].lower
+        bent = (form.endswith("ing") and not base.endswith("ing")) or form in (f"{base}s", f"{base}es")
+        if bent and done is not None and not helped:
+            yield done, other
 
 
 def _told_questions(alignment: Alignment) -> Iterator[Fault]:
