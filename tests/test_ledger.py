@@ -297,6 +297,7 @@ SAYS_SOMETHING_ELSE = [
     ("What are the best games for a child?", "What is the best game for a child?"),
     ("What are skateboard wheels made of?", "What are the skateboard wheels made of?"),
     ("What causes razor burns?", "What is causing razor burns?"),
+    ("What are moral values?", "What are your moral values?"),
     ("Do men love women with old dogs?", "Do women with old dogs love men?"),
     ("Then it turns the head down.", "It turns the head down."),
     ("An adult can re-learn the alphabet.", "An adult can learn the alphabet."),
@@ -347,6 +348,7 @@ BADLY_FORMED = [
     ("Is the idol in the temple old?", "The idol in the temple is old?"),
     ("Why does it come and go?", "Why does it coming and going?"),
     ("Does a laptop use less power?", "Does a laptop uses less power?"),
+    ("Do court orders expire?", "Do court orders expired?"),
     ("Why doesn't bread go stale?", "Why don't bread go stale?"),
     ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
 ]

@@ -96,7 +96,9 @@ def persons(alignment: Alignment) -> Iterator[Change]:
             yield change("person", source, lost.pop(partner)[:1], text, places[:1], cost)
         elif person in closed.SPEAKERS and not retold:
             anyone = question or (person == "you" and not here)  # "Tickets can be bought", "You can buy tickets"
-            yield change("person", source, (), text, places[:1], COSTS.pronoun if anyone else COSTS.person)
+            owner = not here and all(text.words[at].lower in closed.POSSESSIVES for at in places)  # "your values"
+            cost = COSTS.owner if owner else COSTS.pronoun if anyone else COSTS.person
+            yield change("person", source, (), text, places[:1], cost)
         else:
             yield change("person", source, (), text, places[:1], COSTS.pronoun / 2)
     for person, places in lost.items():

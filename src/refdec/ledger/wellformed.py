@@ -382,7 +382,7 @@ def _helper(words: Sequence[Word], at: int) -> int | None:
 
 
 def _done_doing(alignment: Alignment) -> Iterator[Fault]:
-    """A verb after "do" in another form: "does a car use", "does a car uses", "does a car using"."""
+    """A verb after "do" in another form: "does a car use", "does a car uses", "does a car used"."""
     source, text = alignment.source, alignment.text
     for at, verb in verbs(source).items():
         other = alignment.to_text.get(at)
@@ -393,6 +393,7 @@ def _done_doing(alignment: Alignment) -> Iterator[Fault]:
         done = next((place for place, word in enumerate(before) if word.lower in closed.DO), None)
         base, form = source.words[at].lower, text.words[other].lower
         bent = (form.endswith("ing") and not base.endswith("ing")) or form in (f"{base}s", f"{base}es")
+        bent = bent or (form != base and bool(verb_forms(form)) and verb_forms(form) <= {"past", "participle"})
         if bent and done is not None and not helped:
             yield done, other
 
