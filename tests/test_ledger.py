@@ -298,6 +298,9 @@ SAYS_SOMETHING_ELSE = [
     ("What are skateboard wheels made of?", "What are the skateboard wheels made of?"),
     ("What causes razor burns?", "What is causing razor burns?"),
     ("What are moral values?", "What are your moral values?"),
+    ("Trees grow in some valleys.", "Trees grow in valleys."),
+    ("What are some of the first things you do?", "What is the first thing you do?"),
+    ("How should I celebrate it?", "How can I celebrate it?"),
     ("Do men love women with old dogs?", "Do women with old dogs love men?"),
     ("Then it turns the head down.", "It turns the head down."),
     ("An adult can re-learn the alphabet.", "An adult can learn the alphabet."),
@@ -336,7 +339,8 @@ def test_a_small_change_that_says_the_same_is_faithful(source: str, text: str) -
 def test_an_article_that_points_at_something_new_costs_more_than_one_that_does_not() -> None:
     pointing = compare("He walks past a house.", "He walks past the house.").cost
     counted = compare("Three men are here.", "The three men are here.").cost
-    assert pointing == counted > compare("The prices rose.", "Prices rose.").cost > 0
+    general = compare("Analysts expect more cuts.", "The analysts expect more cuts.").cost
+    assert pointing > counted == general > compare("The prices rose.", "Prices rose.").cost > 0
 
 
 BADLY_FORMED = [

@@ -56,7 +56,8 @@ class Costs:
     number_moved: float = 2.0
     auxiliary: float = 0.5
     determiner: float = 0.05
-    article: float = 1.1  # a house, the house; some men, the men; three men, the three men
+    article: float = 1.1  # a house, the house; some men, the men; in questions: houses, the houses
+    general: float = 0.8  # analysts, the analysts; three men, the three men
     moved: float = 1.2  # an adjective that goes with another noun
     owner: float = 1.2  # "Ann's house", "the house"
     grammar: float = 1.2  # a plain fault that the source does not have

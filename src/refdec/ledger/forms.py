@@ -165,7 +165,7 @@ def _is_asked_for(reading: Reading, at: int) -> bool:
     return (
         bool(opening)
         and opening[0].lower in ("what", "which")
-        and all(word.kind != "preposition" and word.lower != "to" for word in opening)
+        and all(word.lower == "of" or (word.kind != "preposition" and word.lower != "to") for word in opening)
         and sum(word.kind in ("auxiliary", "modal") for word in opening) < 2
         and not any(word.kind == "person" or word.kind == "name" for word in opening)
     )
@@ -182,7 +182,8 @@ def _is_each_or_all(reading: Reading, at: int) -> bool:
 def _is_loose(reading: Reading, at: int) -> bool:
     before = reading.words[at - 1] if at else None
     compound = _is_compound(reading, at) and not is_plural(reading.words[at])
-    return compound or (before is not None and before.kind == "number" and before.value not in ("1", "one"))
+    counted = before is not None and before.kind == "number" and not before.value.endswith(".")
+    return compound or (counted and before is not None and before.value not in ("1", "one"))
 
 
 def _is_compound(reading: Reading, at: int) -> bool:

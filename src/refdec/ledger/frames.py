@@ -110,10 +110,11 @@ how much do … cost = what is the price of = what is the cost of = how expensiv
 how much time = how long
 how often = how many times
 what is the best way to = how can @p best = how do @p best = what is the best method to = how best to
-what is the best way to = how can @p = how do @p = how should @p = how to
-what is a good way to = how can @p = how do @p = how should @p = how to
-what can @p do to = how can @p = how do @p = how should @p
-what should @p do to = how can @p = how do @p = how should @p
+what is the best way to = how can @p = how do @p = how to
+what is the best way to = how should @p
+what is a good way to = how can @p = how do @p = how to
+what can @p do to = how can @p = how do @p
+what should @p do to = how do @p = how should @p
 is there a way to = can @p = is it possible to = is it possible for @p to = how can @p
 is there any way to = can @p = is it possible to = is it possible for @p to = how can @p
 is there anything @p can do to = can @p = how can @p

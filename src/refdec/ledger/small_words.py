@@ -185,14 +185,14 @@ def _is_span(reading: Reading) -> bool:
 
 
 def _is_any(reading: Reading, at: int) -> bool:
-    """Whether what begins here is any of its kind without an article: "three men", in questions "car doors"."""
+    """Whether what begins here is any of its kind without an article: "three men", "car doors"."""
     words = reading.words
     if at >= len(words):
         return False
     if words[at].value.isdigit():
         return not is_date(reading, at)
     nouns = takewhile(lambda word: word.kind == "content" and (word.is_part("n") or word.is_part("a")), words[at:])
-    return reading.question and any(map(is_plural, nouns))
+    return any(map(is_plural, nouns))
 
 
 def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int], is_any: bool) -> Iterator[Change]:
@@ -201,8 +201,13 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
     names, others = {source.words[at].lower for at in here}, {text.words[at].lower for at in there}
     if (names ^ others) - {"a", "an"}:
         one_is_known = ("the" in names) != ("the" in others)
-        other_is_any = bool({"a", "an", "some"} & (names | others)) or (is_any and not names)
-        cost = COSTS.article if one_is_known and other_is_any else COSTS.determiner
+        other_is_some = bool({"a", "an", "some"} & (names | others))
+        some_is_lost = names == {"some"} and not others and not source.question
+        cost = COSTS.determiner
+        if (one_is_known and other_is_some) or some_is_lost:
+            cost = COSTS.article
+        elif one_is_known and is_any and not names:
+            cost = COSTS.article if source.question else COSTS.general
         yield change("determiner", source, tuple(here), text, tuple(there), cost)
 
 
