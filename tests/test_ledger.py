@@ -354,6 +354,7 @@ BADLY_FORMED = [
     ("Does a laptop use less power?", "Does a laptop uses less power?"),
     ("Do court orders expire?", "Do court orders expired?"),
     ("Why doesn't bread go stale?", "Why don't bread go stale?"),
+    ("Why doesn't bread go stale?", "Why don't bread get stale?"),
     ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
 ]
 

@@ -417,24 +417,25 @@ _NUMBERS = (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
 def _other_numbers(alignment: Alignment) -> Iterator[Fault]:
     """An auxiliary of the other number, with the same nouns: "what does Ann use", "what do Ann use"."""
     source, text = alignment.source, alignment.text
-    nouns, others = (_nouns(reading) for reading in (source, text))
-    if nouns != others:
-        return
-    here = {word.lower for word in source.words if word.kind == "auxiliary"}
-    for at, word in enumerate(text.words):
-        partner = next(
-            (one if word.lower == other else other for one, other in _NUMBERS if word.lower in (one, other)), ""
-        )
-        if word.kind == "auxiliary" and partner in here and word.lower not in here:
-            same = {item.lower for item in text.words if item.kind == "auxiliary"}
-            if partner not in same:
-                yield (at,)
+    same = _nouns(source, 0) == _nouns(text, 0)
+    here = {word.lower: at for at, word in enumerate(source.words) if word.kind == "auxiliary"}
+    there = {word.lower: at for at, word in enumerate(text.words) if word.kind == "auxiliary"}
+    for pair in _NUMBERS:
+        for form, other in (pair, pair[::-1]):
+            if form in here and form not in there and other in there and other not in here:
+                asked = source.question and _nouns(source, here[form])[:1] == _nouns(text, there[other])[:1]
+                if same or asked:
+                    yield (there[other],)
 
 
-def _nouns(reading: Reading) -> list[str]:
-    """What may be a subject."""
-    subjects = ("content", "light", "name", "number", "person", "strict")
-    return sorted(word.lower for word in reading.words if word.kind in subjects and not word.is_part("r"))
+def _nouns(reading: Reading, start: int) -> list[str]:
+    """What may be a subject, from a place on; from the beginning, sorted."""
+    words = [
+        word.lower
+        for word in reading.words[start:]
+        if word.kind in ("content", "light", "name", "number", "person", "strict") and not word.is_part("r")
+    ]
+    return words if start else sorted(words)
 
 
 def _new_articles(alignment: Alignment) -> Iterator[Fault]:
