@@ -128,7 +128,8 @@ def _may_be_verb(words: Sequence[Word], found: Mapping[int, Verb], at: int) -> b
     before = words[at - 1] if at else None
     if before is None or verb.first != at or before.lower in _RELATIVE:
         return before is not None
-    noun = before.kind in ("determiner", "number", "preposition") or before.lower == "to"
+    number = before.kind == "number" and before.lower != "one"  # "no one knows"
+    noun = number or before.kind in ("determiner", "preposition") or before.lower == "to"
     return not (noun or before.lower in closed.POSSESSIVES)
 
 

@@ -29,7 +29,8 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
             if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
             if source.question and _goes_on(source, at, here[at]) != _goes_on(text, other, there[other]):
-                cost = COSTS.tense if either <= {"present", ""} else cost  # "What causes it?", "What is causing it?"
+                both = here[at].tenses & there[other].tenses
+                cost = COSTS.tense if both == {"present"} else cost  # "What causes it?", "What is causing it?"
             if either == {"", "past"} and _stands_for_now(source, here, at):
                 cost = COSTS.tense
             if cost:

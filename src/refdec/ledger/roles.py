@@ -38,8 +38,9 @@ def units(alignment: Alignment) -> Iterator[Change]:
     """A number gets no unit that the other text does not have: "fell 2.52", "fell 2.52 percent"."""
     source, text = alignment.source, alignment.text
     for at, other in sorted(alignment.to_text.items()):
-        here, there = (reading.words[place].value.partition(" ")[2] for reading, place in ((source, at), (text, other)))
-        if bool(here) != bool(there):
+        word, mate = source.words[at], text.words[other]
+        here, there = (number.value.partition(" ")[2] for number in (word, mate))
+        if word.kind == mate.kind == "number" and bool(here) != bool(there):
             unit, bare = (here, text) if here else (there, source)
             if not any(word.value.endswith(unit) or word.lower == unit for word in bare.words):
                 yield change("number", source, (at,), text, (other,), COSTS.number)

@@ -415,27 +415,29 @@ _NUMBERS = (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
 
 
 def _other_numbers(alignment: Alignment) -> Iterator[Fault]:
-    """An auxiliary of the other number, with the same nouns: "what does Ann use", "what do Ann use"."""
+    """An auxiliary of the other number with the same subject: "what does Ann use", "what do Ann use"."""
     source, text = alignment.source, alignment.text
-    same = _nouns(source, 0) == _nouns(text, 0)
-    here = {word.lower: at for at, word in enumerate(source.words) if word.kind == "auxiliary"}
-    there = {word.lower: at for at, word in enumerate(text.words) if word.kind == "auxiliary"}
+    here, there = (
+        {word.lower: at for at, word in enumerate(reading.words) if word.kind == "auxiliary"}
+        for reading in (source, text)
+    )
     for pair in _NUMBERS:
         for form, other in (pair, pair[::-1]):
             if form in here and form not in there and other in there and other not in here:
-                asked = source.question and _nouns(source, here[form])[:1] == _nouns(text, there[other])[:1]
-                if same or asked:
+                subject = _subject(source, here[form])
+                if subject is not None and subject == _subject(text, there[other]):
                     yield (there[other],)
 
 
-def _nouns(reading: Reading, start: int) -> list[str]:
-    """What may be a subject, from a place on; from the beginning, sorted."""
-    words = [
-        word.lower
-        for word in reading.words[start:]
-        if word.kind in ("content", "light", "name", "number", "person", "strict") and not word.is_part("r")
-    ]
-    return words if start else sorted(words)
+def _subject(reading: Reading, auxiliary: int) -> str | None:
+    """The noun nearest to an auxiliary: before it, in a question after it."""
+    words = reading.words
+    places = range(auxiliary + 1, len(words)) if reading.question else range(auxiliary - 1, -1, -1)
+    return next((words[at].lower for at in places if _may_be_subject(words[at])), None)
+
+
+def _may_be_subject(word: Word) -> bool:
+    return word.kind in ("name", "number", "person") or (word.kind in ("content", "light") and word.is_part("n"))
 
 
 def _new_articles(alignment: Alignment) -> Iterator[Fault]:
