@@ -135,6 +135,7 @@ WELL_FORMED = [
     "Where in the house is it?",
     "Why the long face?",
     "An hour later a European and an MP met on a one-way street.",
+    "A unanimous vote followed an x-ray.",
 ]
 
 
@@ -373,3 +374,10 @@ def test_a_passive_that_becomes_active_with_the_same_subject_says_something_else
     assert compare(
         "The guide showed the guests the old bridge.", "The guests were shown the old bridge by the guide."
     ).faithful
+
+
+@pytest.mark.parametrize("text", ["?", "Not.", "the", "a", "then", "Why?", "do", "not to"])
+def test_the_shortest_texts_can_be_compared(text: str) -> None:
+    for source in ("Is it late?", "Then it rained.", "It is rude not to go.", "Does a car use fuel?"):
+        assert compare(source, text).cost > 0
+        assert compare(text, source).cost > 0

@@ -50,5 +50,6 @@ def article(following: str) -> str:
     word = following.lower()
     if word.startswith(("hour", "honest", "honor", "honour", "heir")):
         return "an"
-    consonant = word.startswith(("uni", "use", "usu", "eu", "one", "once", "ut")) and not word.startswith("unin")
+    long_u = ("uni", "use", "usu", "ut", "ubiq", "unanim", "uran", "urin", "uk")
+    consonant = word.startswith(("eu", "one", "once", *long_u)) and not word.startswith("unin")
     return "an" if word[:1] in tuple("aeiou") and not consonant else "a"

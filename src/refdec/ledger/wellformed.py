@@ -137,7 +137,7 @@ def _is_doubled(word: Word, after: Word) -> bool:
 
 def _is_other_article(word: Word, after: Word) -> bool:
     """ "A apple", "an book"; letters that are spelled out sound otherwise."""
-    spelled = after.text.isupper() or not after.text.isalpha()
+    spelled = after.text.isupper() or not after.text.isalpha() or len(after.text) == 1
     return word.text in ("a", "an", "A", "An") and not spelled and article(after.text) != word.lower
 
 
@@ -404,7 +404,7 @@ def _told_questions(alignment: Alignment) -> Iterator[Fault]:
     if source.question and text.question and _is_helper(source.words[0]):
         openers = [text.words[0], *(two for one, two in pairwise(text.words) if one.kind in ("mark", "link"))]
         if not any(_is_helper(word) or word.lower in closed.QUESTION_WORDS for word in [*openers, *text.words[:3]]):
-            yield 0, 1
+            yield (0,)
 
 
 def _is_helper(word: Word) -> bool:
