@@ -15,7 +15,7 @@ def test_lines_show_what_was_kept_swapped_lost_and_new(command: Run) -> None:
     lines = {line.split()[0]: line for line in out.splitlines()[2:]}
     assert "does not say the same" in lines["cost"]
     assert lines["kept"].split() == ["kept", "show"]
-    assert "took place → happened (0.30)" in lines["swapped"]
+    assert "took place in → happened in (0.30)" in lines["swapped"]
 
 
 def test_python_and_the_command_give_the_same(command: Run) -> None:
