@@ -141,7 +141,7 @@ WELL_FORMED = [
 
 @pytest.mark.parametrize("text", WELL_FORMED)
 def test_good_grammar_has_no_fault(text: str) -> None:
-    assert not [*wellformed._faults(read(text))]
+    assert not [*wellformed.faults(read(text))]
 
 
 def test_a_comparison_as_data_has_all_that_it_says() -> None:

@@ -12,8 +12,8 @@ from refdec.ledger.links import moved_appositions, moved_modifiers, moved_quanti
 from refdec.ledger.logic import conditions, modals, negation, persons, question, sequence
 from refdec.ledger.roles import numbers, roles, turned_spans, units
 from refdec.ledger.small_words import small_words
+from refdec.ledger.spoiled import grammar
 from refdec.ledger.voice import voices
-from refdec.ledger.wellformed import grammar
 
 CHECKS = (
     negation,

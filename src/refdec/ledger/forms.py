@@ -28,9 +28,10 @@ def tenses(alignment: Alignment) -> Iterator[Change]:
                 cost = COSTS.perfect
             if cost and source.question and either == {"present", "future"}:
                 cost = COSTS.perfect
-            if source.question and _goes_on(source, at, here[at]) != _goes_on(text, other, there[other]):
-                both = here[at].tenses & there[other].tenses
-                cost = COSTS.tense if both == {"present"} else cost  # "What causes it?", "What is causing it?"
+            both = here[at].tenses & there[other].tenses
+            goes_on = _goes_on(source, at, here[at]), _goes_on(text, other, there[other])
+            if source.question and both == {"present"} and goes_on[0] != goes_on[1]:
+                cost = COSTS.tense  # "What causes it?", "What is causing it?"
             if either == {"", "past"} and _stands_for_now(source, here, at):
                 cost = COSTS.tense
             if cost:
@@ -181,10 +182,11 @@ def _is_each_or_all(reading: Reading, at: int) -> bool:
 
 
 def _is_loose(reading: Reading, at: int) -> bool:
+    if _is_compound(reading, at) and not is_plural(reading.words[at]):
+        return True
     before = reading.words[at - 1] if at else None
-    compound = _is_compound(reading, at) and not is_plural(reading.words[at])
-    counted = before is not None and before.kind == "number" and not before.value.endswith(".")
-    return compound or (counted and before is not None and before.value not in ("1", "one"))
+    counted = before is not None and before.kind == "number" and before.value not in ("1", "one")
+    return counted and not reading.words[at - 1].value.endswith(".")  # "the first things"
 
 
 def _is_compound(reading: Reading, at: int) -> bool:
@@ -193,7 +195,6 @@ def _is_compound(reading: Reading, at: int) -> bool:
     after = words[at + 1] if at + 1 < len(words) else None
     return (
         after is not None
-        and after.kind in ("content", "name")
-        and (after.is_part("n") or after.kind == "name")
+        and (after.kind == "name" or (after.kind == "content" and after.is_part("n")))
         and words[at].end + 1 >= after.start
     )

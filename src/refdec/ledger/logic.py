@@ -153,12 +153,12 @@ def modals(alignment: Alignment) -> Iterator[Change]:
     here = [at for at in here if not _is_implied(source, at, text, alignment.to_text)]
     there = [at for at in there if not _is_implied(text, at, source, alignment.to_source)]
     for at in here:
-        yield change("modal", source, (at,), text, (), _price_alone(source, at, both))
+        yield change("modal", source, (at,), text, (), _unpaired_modal(source, at, both))
     for at in there:
-        yield change("modal", source, (), text, (at,), _price_alone(text, at, both))
+        yield change("modal", source, (), text, (at,), _unpaired_modal(text, at, both))
 
 
-def _price_alone(reading: Reading, modal: int, questions: bool) -> float:
+def _unpaired_modal(reading: Reading, modal: int, questions: bool) -> float:
     """What a modal of one text alone costs: little in "how can I" for "how do I", not in "should he" for "does he"."""
     words = reading.words
     duty = closed.MODALS[words[modal].lower] in ("should", "must")
@@ -300,9 +300,11 @@ def _then(reading: Reading) -> int | None:
     return next((at for at, word in enumerate(reading.words) if word.lower == "then" and word.opens), None)
 
 
+_ORDER = closed.words("if when after afterwards later next subsequently before once since")
+
+
 def _says_order(reading: Reading) -> bool:
-    order = ("if", "when", "after", "afterwards", "later", "next", "subsequently", "before", "once", "since")
-    return any(word.lower in order for word in reading.words)
+    return any(word.lower in _ORDER for word in reading.words)
 
 
 def _connectives(reading: Reading, used: set[int]) -> dict[str, int]:

@@ -65,12 +65,8 @@ def step(word: Word, other: Word) -> Step | None:
 
 def _is_repeated(word: Word, other: Word) -> bool:
     """Whether one word says that it happens again: "learn", "re-learn"."""
-    return any(
-        mark + one in more.names
-        for one_word, more in ((word, other), (other, word))
-        for one in one_word.names
-        for mark in ("re", "re-")
-    )
+    again = {mark + name for name in (*word.names, *other.names) for mark in ("re", "re-")}
+    return not again.isdisjoint(word.names | other.names)
 
 
 def phrase_step(word: Word | Phrase, other: Word | Phrase) -> Step | None:

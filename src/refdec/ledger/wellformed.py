@@ -1,18 +1,14 @@
 """Plainly broken grammar that the words of a text show: "had went", "jobs was", "the that", "to to".
 
-A few sure rules, no parser; a fault that the source has too is its own way of speaking. Knows nothing of meaning.
+A few sure rules, no parser. Knows nothing of meaning, and nothing of a second text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
 from refdec.ledger import function_words as closed
-from refdec.ledger.alignment import Alignment
-from refdec.ledger.change import Change, change
-from refdec.ledger.costs import COSTS
-from refdec.ledger.grammar import clauses, is_plural, verb_forms, verbs, verbs_by_neighbours
+from refdec.ledger.grammar import clauses, is_plural, verb_forms
 from refdec.ledger.inflection import article
 from refdec.ledger.reading import Reading, Word
 
@@ -20,23 +16,8 @@ Fault = tuple[int, ...]
 """The places of the words that do not go together."""
 
 
-def grammar(alignment: Alignment) -> Iterator[Change]:
-    source, text = alignment.source, alignment.text
-    known = {_said(source, fault) for fault in _faults(source)}
-    faults = [fault for fault in _faults(text) if _said(text, fault) not in known]
-    faults += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
-    faults += [*_other_numbers(alignment), *_told_questions(alignment), *_done_doing(alignment)]
-    if faults:
-        yield change("grammar", source, (), text, faults[0], COSTS.grammar)
-    elif _lost_its_verb(source, text):
-        yield change("grammar", source, (), text, (0,), COSTS.grammar)
-
-
-def _said(reading: Reading, fault: Fault) -> tuple[str, ...]:
-    return tuple(reading.words[at].lower for at in fault)
-
-
-def _faults(reading: Reading) -> Iterator[Fault]:
+def faults(reading: Reading) -> Iterator[Fault]:
+    """Every fault of a text by itself."""
     words = reading.words
     for at, word in enumerate(words):
         after = _next(words, at)
@@ -57,12 +38,12 @@ def _next(words: Sequence[Word], at: int) -> int | None:
         word = words[place]
         if word.kind == "mark":
             return None
-        if word.kind != "negation" and word.lower not in _ADVERBS and not word.lower.endswith("ly"):
+        if word.kind != "negation" and word.lower not in ADVERBS and not word.lower.endswith("ly"):
             return place
     return None
 
 
-_ADVERBS = closed.words("also only still already always often never ever just even now soon once again then not")
+ADVERBS = closed.words("also only still already always often never ever just even now soon once again then not")
 _FINITE = closed.words("am is are was were has does did")
 _INVERTING = closed.QUESTION_WORDS | closed.words("long much many often far old")
 
@@ -274,14 +255,14 @@ def _question(words: Sequence[Word]) -> Iterator[Fault]:
         told = asked and words[clause.start].lower in ("why", "how", ",") and word.lower in _SUBJECTS | {"it"}
         if told and not any(item.kind in ("auxiliary", "modal") for item in words[:at]):
             yield at - 1, at
-        elif asked and at == 1 and words[0].lower in ("why", "when", "where") and _is_told(words, clause):
+        elif asked and at == 1 and words[0].lower in ("why", "when", "where") and _is_not_inverted(words, clause):
             yield 0, 1
         if word.kind not in ("auxiliary", "modal") or (not asked and not word.opens and clause.start):
             continue
         yield from _after_inversion(words, at, clause.stop)
 
 
-def _is_told(words: Sequence[Word], clause: range) -> bool:
+def _is_not_inverted(words: Sequence[Word], clause: range) -> bool:
     """Whether a subject and its auxiliary follow the question word, and no other clause: "Why the shop is closed?"."""
     if words[1].kind not in ("determiner", "name") or any(word.text == "," for word in words):
         return False
@@ -331,164 +312,6 @@ def _after_inversion(words: Sequence[Word], at: int, end: int) -> Iterator[Fault
     lone = head is not None and all(item.kind in ("determiner", "name", "content") for item in words[at + 1 : head])
     if head is not None and lone and opening.lower in ("is", "was") and _is_sure_plural(words[head]):
         yield at, head
-
-
-def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
-    """A verb that lost its ending after an auxiliary, or got one after "to": "was print", "to diving"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        if other == 0 or text.words[other].kind not in ("content", "light"):
-            continue
-        forms, other_forms = verb_forms(source.words[at].lower), verb_forms(text.words[other].lower)
-        helper = _helper(text.words, other)
-        base_only = (
-            other_forms == {"base"} and bool(forms) and "base" not in forms and not text.words[other].is_part("a")
-        )
-        there = helper is not None and helper > 0 and text.words[helper - 1].lower == "there"
-        if helper is not None and base_only and not there:
-            yield helper, other
-        before, other_before = source.words[at - 1] if at else None, text.words[other - 1]
-        if before is None:
-            continue
-        kept = before.lower == other_before.lower
-        diving = kept and before.lower == "to" and "base" in forms and other_forms == {"ing"}
-        post = kept and forms == {"ing"} and other_forms == {"base"} and _is_only_verb(before)  # "keeps post"
-        turn = before.lower == "to" and "base" in other_forms and alignment.to_text.get(at - 2) == other - 1
-        if diving or post or (turn and other_before.is_part("v") and _takes_to(other_before)):  # "plans turn"
-            yield other - 1, other
-
-
-_BARE = closed.words("help helps helped go come let make dare need")
-"""Verbs that take another verb without "to"."""
-
-
-def _takes_to(word: Word) -> bool:
-    return word.lower not in _BARE and word.kind != "modal"
-
-
-def _is_only_verb(word: Word) -> bool:
-    return word.is_part("v") and not word.is_part("a")
-
-
-def _helper(words: Sequence[Word], at: int) -> int | None:
-    """The form of be or have right before a verb, adverbs and negations between."""
-    for place in range(at - 1, max(-1, at - 4), -1):
-        word = words[place]
-        if word.lower in closed.BE or word.lower in closed.HAVE:
-            return place
-        if word.kind != "negation" and word.lower not in _ADVERBS and not word.lower.endswith("ly"):
-            return None
-    return None
-
-
-def _done_doing(alignment: Alignment) -> Iterator[Fault]:
-    """A verb after "do" in another form: "does a car use", "does a car uses", "does a car used"."""
-    source, text = alignment.source, alignment.text
-    for at, verb in verbs(source).items():
-        other = alignment.to_text.get(at)
-        if other is None or source.words[verb.first].lower not in closed.DO or verb.first == at:
-            continue
-        before = text.words[:other]
-        helped = any(word.lower in closed.BE or word.kind == "preposition" or word.lower == "to" for word in before)
-        done = next((place for place, word in enumerate(before) if word.lower in closed.DO), None)
-        base, form = source.words[at].lower, text.words[other].lower
-        bent = (form.endswith("ing") and not base.endswith("ing")) or form in (f"{base}s", f"{base}es")
-        bent = bent or (form != base and bool(verb_forms(form)) and verb_forms(form) <= {"past", "participle"})
-        if bent and done is not None and not helped:
-            yield done, other
-
-
-def _told_questions(alignment: Alignment) -> Iterator[Fault]:
-    """A question that only its mark asks, where the source begins with an auxiliary: "The idol is old?"."""
-    source, text = alignment.source, alignment.text
-    if source.question and text.question and _is_helper(source.words[0]):
-        openers = [text.words[0], *(two for one, two in pairwise(text.words) if one.kind in ("mark", "link"))]
-        if not any(_is_helper(word) or word.lower in closed.QUESTION_WORDS for word in [*openers, *text.words[:3]]):
-            yield (0,)
-
-
-def _is_helper(word: Word) -> bool:
-    return word.kind in ("auxiliary", "modal")
-
-
-_NUMBERS = (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
-
-
-def _other_numbers(alignment: Alignment) -> Iterator[Fault]:
-    """An auxiliary of the other number with the same subject: "what does Ann use", "what do Ann use"."""
-    source, text = alignment.source, alignment.text
-    here, there = (
-        {word.lower: at for at, word in enumerate(reading.words) if word.kind == "auxiliary"}
-        for reading in (source, text)
-    )
-    for pair in _NUMBERS:
-        for form, other in (pair, pair[::-1]):
-            if form in here and form not in there and other in there and other not in here:
-                subject = _subject(source, here[form])
-                if subject is not None and subject == _subject(text, there[other]):
-                    yield (there[other],)
-
-
-def _subject(reading: Reading, auxiliary: int) -> str | None:
-    """The noun nearest to an auxiliary: before it, in a question after it."""
-    words = reading.words
-    places = range(auxiliary + 1, len(words)) if reading.question else range(auxiliary - 1, -1, -1)
-    return next((words[at].lower for at in places if _may_be_subject(words[at])), None)
-
-
-def _may_be_subject(word: Word) -> bool:
-    return word.kind in ("name", "number", "person") or (word.kind in ("content", "light") and word.is_part("n"))
-
-
-def _new_articles(alignment: Alignment) -> Iterator[Fault]:
-    """An article before a name that has none in the source: "in the Lisbon"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        if source.words[at].kind != "name" or text.words[other].kind != "name" or not at or not other:
-            continue
-        bare = source.words[at - 1].kind == "preposition" and _ends_phrase(source.words, at)
-        if bare and text.words[other - 1].lower == "the" and _ends_phrase(text.words, other):
-            yield other - 1, other
-
-
-def _countries_and_peoples(alignment: Alignment) -> Iterator[Fault]:
-    """A country after a preposition that becomes a people or a language, or back: "in China", "in Chinese"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        word, mate = source.words[at], text.words[other]
-        alone = at and other and _ends_phrase(source.words, at) and _ends_phrase(text.words, other)
-        if not alone or word.kind != "name" or mate.kind != "name" or word.lower == mate.lower:
-            continue
-        before, other_before = source.words[at - 1], text.words[other - 1]
-        related = word.lower in mate.meaning.family or mate.lower in word.meaning.family
-        if related and before.kind == "preposition" and before.lower == other_before.lower:
-            yield other - 1, other
-
-
-def _ends_phrase(words: Sequence[Word], at: int) -> bool:
-    after = words[at + 1] if at + 1 < len(words) else None
-    return after is None or (after.kind not in ("name", "content", "light", "number") and after.lower != "of")
-
-
-def _lost_its_verb(source: Reading, text: Reading) -> bool:
-    """Whether only the source surely has the verb of a sentence: "The term was coined", "The term coined by them"."""
-    sure = any(item.kind == "modal" for item in source.words) or any(
-        "" not in verb.tenses for verb in verbs_by_neighbours(source.words).values()
-    )
-    return sure and not _may_have_verb(text)
-
-
-def _may_have_verb(reading: Reading) -> bool:
-    words = reading.words
-    if any(word.kind == "modal" for word in words):
-        return True
-    for at, verb in verbs(reading).items():
-        before = words[at - 1] if at else None
-        noun = before is not None and (before.kind in ("determiner", "number", "preposition") or before.is_part("a"))
-        bare = verb.tenses == {"present", ""} and noun
-        if verb.tenses != {""} and not bare and not (verb.passive and verb.first == at):
-            return True
-    return False
 
 
 _IRREGULAR = (
