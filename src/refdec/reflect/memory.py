@@ -38,7 +38,23 @@ _FREE: dict[torch.device, float] = {}
 
 def measure_again(device: torch.device) -> None:
     """Look how much memory is free; on a GPU that counts what other programs hold."""
-    _FREE[device] = float(torch.cuda.mem_get_info(device)[0]) if device.type == "cuda" else float(CPU_BYTES)
+    if device.type != "cuda":
+        _FREE[device] = float(CPU_BYTES)
+        return
+    free, total = torch.cuda.mem_get_info(device)
+    left = _PARTS.get(device, 1.0) * total - torch.cuda.memory_reserved(device)
+    _FREE[device] = max(0.0, min(float(free), left))
+
+
+_PARTS: dict[torch.device, float] = {}
+"""The part of a GPU's memory that this process may take, where several share the GPU."""
+
+
+def take_part(device: torch.device, part: float) -> None:
+    """Take no more than this part of a GPU's memory: other processes of the same work have the rest."""
+    torch.cuda.set_per_process_memory_fraction(part, device)
+    _PARTS[device] = part
+    measure_again(device)
 
 
 def tokens_at_once(model: LanguageModel) -> int:
