@@ -42,19 +42,23 @@ def measure_again(device: torch.device) -> None:
         _FREE[device] = float(CPU_BYTES)
         return
     free, total = torch.cuda.mem_get_info(device)
-    left = _PARTS.get(device, 1.0) * total - torch.cuda.memory_reserved(device)
+    left = _PARTS.get(_index(device), 1.0) * total - torch.cuda.memory_reserved(device)
     _FREE[device] = max(0.0, min(float(free), left))
 
 
-_PARTS: dict[torch.device, float] = {}
-"""The part of a GPU's memory that this process may take, where several share the GPU."""
+_PARTS: dict[int, float] = {}
+"""The part of each GPU's memory that this process may take, where several share the GPU."""
 
 
 def take_part(device: torch.device, part: float) -> None:
     """Take no more than this part of a GPU's memory: other processes of the same work have the rest."""
-    torch.cuda.set_per_process_memory_fraction(part, device)
-    _PARTS[device] = part
-    measure_again(device)
+    torch.cuda.set_per_process_memory_fraction(part, _index(device))
+    _PARTS[_index(device)] = part
+    _FREE.clear()
+
+
+def _index(device: torch.device) -> int:
+    return torch.cuda.current_device() if device.index is None else device.index
 
 
 def tokens_at_once(model: LanguageModel) -> int:
