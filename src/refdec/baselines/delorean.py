@@ -34,7 +34,7 @@ FIRST_SHARPNESS, SHARPNESS = 0.01, 0.1
 SMALLEST = 1e-15
 """Added to the length of a gradient before it is divided by."""
 
-GPU_GAPS = 32
+GPU_GAPS = 128
 """Gaps that a GPU computes together."""
 
 
