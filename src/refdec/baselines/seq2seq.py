@@ -172,10 +172,6 @@ class Seq2Seq(nn.Module):
             if isinstance(module, Dropout):
                 module.generator = generator
 
-    @property
-    def parameter_count(self) -> int:
-        return sum(tensor.numel() for tensor in self.parameters())
-
     def encode(self, ids: Tensor) -> Tensor:
         """States of sources, (rows, source, width)."""
         mask = (ids != PAD)[:, None, None, :]

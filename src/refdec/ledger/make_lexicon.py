@@ -31,7 +31,6 @@ class Group:
     above: list[Synset] = field(default_factory=list)
     against: list[Synset] = field(default_factory=list)
     derived: list[tuple[int, Synset, int]] = field(default_factory=list)
-    is_name: bool = False
 
 
 def read_groups(folder: Path) -> dict[Synset, Group]:
@@ -49,8 +48,6 @@ def read_groups(folder: Path) -> dict[Synset, Group]:
                 other = (other_part.replace("s", "a"), offset)
                 if symbol == "@" or (symbol == "&" and fields[2] == "s"):
                     group.above.append(other)
-                elif symbol == "@i":
-                    group.is_name = True
                 elif symbol == "!":
                     group.against.append(other)
                 elif symbol in ("+", "\\") and ends != "0000":

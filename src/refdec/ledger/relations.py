@@ -20,7 +20,6 @@ class Step(NamedTuple):
 
 
 KEPT = Step("kept", 0.0)
-SPELLING = Step("kept", COSTS.spelling)
 FORM = Step("form", COSTS.form)
 OPPOSITE = Step("opposite", COSTS.opposite)
 
