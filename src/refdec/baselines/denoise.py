@@ -19,8 +19,8 @@ from refdec.baselines.copynet import BeamWriter, learnable
 from refdec.baselines.folder import Card
 from refdec.baselines.learning import Numbers
 from refdec.baselines.own_tokens import OwnTokens
-from refdec.baselines.pair_lesson import PairLesson, encoded, mean_loss
-from refdec.baselines.seq2seq import END, MASK, Seq2Seq, padded
+from refdec.baselines.pair_lesson import PairLesson, encoded, mean_loss, tensors
+from refdec.baselines.seq2seq import MASK, Seq2Seq
 from refdec.baselines.study import Study
 from refdec.baselines.training_rows import Parts, parted, read_pairs, read_passages
 from refdec.baselines.writer import Writer
@@ -66,18 +66,14 @@ class DenoisingLesson:
     def loss(self, rows: Numbers, generator: torch.Generator, noise: np.random.Generator, done: float) -> Tensor:  # noqa: ARG002
         self.model.draw_from(generator)
         passages = [self.passages.learned[row] for row in rows]
-        sources, labels = self._tensors([(damaged(passage, noise), _joined(passage)) for passage in passages])
+        sources, labels = tensors(self.model, [(damaged(passage, noise), _joined(passage)) for passage in passages])
         return self.model.loss(labels, self.model.remember(sources, self.model.encode(sources)))
 
     def held_out_loss(self) -> float:
         """With the same noise every time, so that losses can be compared."""
         noise = np.random.default_rng(0)
         pairs = [(damaged(passage, noise), _joined(passage)) for passage in self.passages.held_out]
-        return mean_loss(self.model, pairs, self._tensors)
-
-    def _tensors(self, pairs: Sequence[tuple[Ids, Ids]]) -> tuple[Tensor, Tensor]:
-        device = self.model.embed_tokens.weight.device
-        return padded([source for source, _ in pairs], device), padded([(*target, END) for _, target in pairs], device)
+        return mean_loss(self.model, pairs)
 
 
 def damaged(passage: Sentences, noise: np.random.Generator) -> Ids:

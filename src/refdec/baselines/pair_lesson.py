@@ -41,18 +41,14 @@ class PairLesson:
 
     def loss(self, rows: Numbers, generator: torch.Generator, noise: np.random.Generator, done: float) -> Tensor:  # noqa: ARG002
         self.model.draw_from(generator)
-        sources, labels = self._tensors([self.rows.learned[row] for row in rows])
+        sources, labels = tensors(self.model, [self.rows.learned[row] for row in rows])
         memory = self.model.remember(sources, self.model.encode(sources))
         share = self.own_words * max(0.0, 2 * done - 1)
         inputs = self._mixed_inputs(labels, sources, share, generator) if share else None
         return self.model.loss(labels, memory, inputs)
 
     def held_out_loss(self) -> float:
-        return mean_loss(self.model, self.rows.held_out, self._tensors)
-
-    def _tensors(self, pairs: Sequence[IdPair]) -> tuple[Tensor, Tensor]:
-        device = self.model.embed_tokens.weight.device
-        return padded([source for source, _ in pairs], device), padded([(*target, END) for _, target in pairs], device)
+        return mean_loss(self.model, self.rows.held_out)
 
     def _mixed_inputs(self, labels: Tensor, sources: Tensor, share: float, generator: torch.Generator) -> Tensor:
         """Inputs some of which, in some rows, are what the model itself finds most probable there.
@@ -70,13 +66,17 @@ class PairLesson:
         return shifted(labels.index_copy(0, rows, own))
 
 
-def mean_loss(model: Seq2Seq, pairs: Sequence[IdPair], tensors: object) -> float:
+def tensors(model: Seq2Seq, pairs: Sequence[IdPair]) -> tuple[Tensor, Tensor]:
+    """Sources, and targets with their ends."""
+    device = model.embed_tokens.weight.device
+    return padded([source for source, _ in pairs], device), padded([(*target, END) for _, target in pairs], device)
+
+
+def mean_loss(model: Seq2Seq, pairs: Sequence[IdPair]) -> float:
     """Nats per target token of held-out pairs."""
-    assert callable(tensors)
     total = count = 0.0
     for first in range(0, len(pairs), MEASURED_AT_ONCE):
-        part = pairs[first : first + MEASURED_AT_ONCE]
-        sources, labels = tensors(part)
+        sources, labels = tensors(model, pairs[first : first + MEASURED_AT_ONCE])
         tokens = float((labels != PAD).sum())
         total += tokens * float(model.loss(labels, model.remember(sources, model.encode(sources))))
         count += tokens
