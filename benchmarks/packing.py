@@ -31,13 +31,11 @@ from torch import Tensor
 
 from refdec.lm.device import choose_device
 from refdec.lm.direction import Direction
-from refdec.lm.engine import choose_precision, reads_both_ways, start_token
+from refdec.lm.engine import choose_precision, make_network, reads_both_ways, start_token
 from refdec.lm.linear import Stored
 from refdec.lm.llama import LlamaLM
 from refdec.lm.llama_shape import LlamaShape
 from refdec.lm.model_files import CHECKSUMS, load_model, read_json
-from refdec.lm.native_network import NativeNetwork, can_run, fastest_library
-from refdec.lm.network import Network, TorchNetwork
 from refdec.lm.packed_weights import pack, save_packed
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
@@ -107,20 +105,12 @@ def _windows(documents: Sequence[Sequence[int]], direction: Direction, start: in
 
 def losses(shape: LlamaShape, stored: Mapping[str, Stored], texts: Texts, precision: str) -> dict[Direction, Tensor]:
     """The mean nats per token of every held-out window."""
-    network, measured = network_of(shape, stored, precision), {}
+    network, measured = make_network(shape, stored, torch.device("cpu"), precision), {}
     for direction, windows in texts.held_out.items():
         model = LlamaLM(network, direction, int(windows[0, 0]))
         parts = [-model.score(model.read([[]] * len(part)), part[:, 1:]) for part in torch.split(windows, ROWS)]
         measured[direction] = torch.cat(parts).double().mean(-1)
     return measured
-
-
-def network_of(shape: LlamaShape, stored: Mapping[str, Stored], precision: str) -> Network:
-    """The network that users of a CPU have."""
-    code = fastest_library() if precision == "int8" else None
-    if can_run(code, shape):
-        return NativeNetwork(code, shape, stored)
-    return TorchNetwork(shape, stored, torch.device("cpu"), precision)
 
 
 def fit_size(weights: Weights, steps: Steps, round_matrix: Rounding, goal: int) -> dict[str, Stored]:
