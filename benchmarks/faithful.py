@@ -30,6 +30,7 @@ from refdec.metrics.sari import sari
 from refdec.metrics.similarity import check_similarity, similarities
 from refdec.reflect.schedule import run
 from refdec.reflect.scoring import own_logprobs
+from refdec.tasks.ranking import worst_window
 from refdec.tasks.signature import signature
 from refdec.version import comparable
 
@@ -42,7 +43,6 @@ KEPT = ("text", "novelty", "copy", "confidence", "cost", "changes", "flow")  # f
 MOST_COST = 1.0
 LEAST_CONFIDENCE = 0.5
 FAR = 0.7  # a cosine below this is of another text
-WINDOW = 5  # tokens
 
 Changed = Callable[[str, str], Sequence[str]]
 
@@ -107,17 +107,11 @@ def paraphrase_rows(path: Path, rows: Sequence[Row], reflector: Reflector, setti
             began = now
 
 
-def worst_window(logprobs: Sequence[float]) -> float:
-    """The mean log-probability of the neighbouring tokens that are least probable; of all where there are few."""
-    size = min(WINDOW, len(logprobs))
-    return min(statistics.fmean(logprobs[start : start + size]) for start in range(len(logprobs) - size + 1))
-
-
 def fluency(pair: Pair, texts: Sequence[str]) -> float:
     """The median over texts of their worst window, each read by itself by the forward model; nats per token."""
     ids = [pair.tokens.encode(text) for text in texts]
     scored: list[torch.Tensor] = run(pair, own_logprobs(pair.forward, ids))
-    return statistics.median(worst_window(row.tolist()) for row in scored)
+    return statistics.median(worst_window(row) for row in scored)
 
 
 def figures(rows: Sequence[Row], pair: Pair, changed: Changed | None) -> dict[str, Any]:

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from benchmarks.faithfulness.breaks import broken_pairs, good_pairs
@@ -35,11 +34,9 @@ from refdec.lm.probe import save_probe
 from refdec.reflect.schedule import run
 from refdec.reflect.scoring import Alone, alone
 from refdec.tasks.frame import FRAMES
+from refdec.tasks.ranking import worst_window
 from refdec.train.corpus import Corpus
 from refdec.train.probe import ProbeSettings, make_probe
-
-WINDOW = 5
-"""Neighbouring tokens whose mean log-probability shows a break in a text."""
 
 FOLDS = 5
 Numbers = NDArray[np.float64]
@@ -87,16 +84,12 @@ def judged(texts: Sequence[Alone]) -> dict[str, Numbers]:
     return {
         "probe": np.array([text.broken for text in texts]),
         "mean": np.array([-_both(text, lambda row: float(row.double().mean())) for text in texts]),
-        "worst window": np.array([-_both(text, _worst) for text in texts]),
+        "worst window": np.array([-_both(text, worst_window) for text in texts]),
     }
 
 
 def _both(text: Alone, figure: Any) -> float:
     return float(figure(text.forward) + figure(text.backward)) / 2
-
-
-def _worst(row: torch.Tensor) -> float:
-    return float(row.double().unfold(0, min(WINDOW, len(row)), 1).mean(-1).min())
 
 
 def combined(

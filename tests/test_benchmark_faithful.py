@@ -1,4 +1,4 @@
-"""The figures of faithful paraphrases: what counts as good, how a run goes on, and the worst window."""
+"""The figures of faithful paraphrases: what counts as good, and how a run goes on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.faithful import best_good, chosen_rows, is_good, kind_of, load_facts, paraphrase_rows, worst_window
+from benchmarks.faithful import best_good, chosen_rows, is_good, kind_of, load_facts, paraphrase_rows
 from benchmarks.outputs import read_rows
 
 from refdec import InputError, ParaphraseSettings, Reflector
@@ -39,11 +39,6 @@ def test_rows_are_chosen_kind_by_kind() -> None:
     ]
     assert [row["id"] for row in chosen_rows(rows, [], 1, 1)] == ["mrpc-0", "asset-0", "x-0"]
     assert kind_of("quora-iso-dev-0000") == "questions"
-
-
-def test_the_worst_window_is_of_five_neighbours() -> None:
-    assert worst_window([0, -5, 0, 0, 0, -5, -5, 0, 0, 0]) == -2
-    assert worst_window([-1, -3]) == -2
 
 
 def test_a_run_goes_on_without_loss_or_repeat(small_reflector: Reflector, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from refdec.reflect.schedule import run
 from refdec.reflect.scoring import own_logprobs
 from refdec.reflect.side import both_sides
 from refdec.results import Flow
-from refdec.tasks.ranking import Standing, race, ranked_paraphrases, standings
+from refdec.tasks.ranking import Standing, race, ranked_paraphrases, standings, worst_window
 
 SOURCE = "Did Ann Lee pay 300 dollars in Boston?"
 FULL = "Were 300 dollars paid by Ann Lee in Boston?"
@@ -62,6 +62,11 @@ def test_a_text_that_lacks_numbers_or_names_of_the_source_loses_once(untrained: 
 
 def test_what_is_lost_is_told_also_where_it_costs_nothing(untrained: Reflector) -> None:
     assert replace(stand(untrained.pair)[NO_NUMBER], flow=NEUTRAL.flow) == Standing(0.0, ("300",), 0.0)
+
+
+def test_the_worst_window_is_of_five_neighbours() -> None:
+    assert worst_window(torch.tensor([0.0, -5, 0, 0, 0, -5, -5, 0, 0, 0])) == -2
+    assert worst_window(torch.tensor([-1.0, -3])) == -2
 
 
 def test_relative_is_fits_and_prior_less_loss() -> None:
