@@ -35,7 +35,7 @@ from refdec.lm.engine import choose_precision, make_network, reads_both_ways, st
 from refdec.lm.linear import Stored
 from refdec.lm.llama import LlamaLM
 from refdec.lm.llama_shape import LlamaShape
-from refdec.lm.model_files import CHECKSUMS, load_model, read_json
+from refdec.lm.model_files import CHECKSUMS, checksum, load_model, read_json
 from refdec.lm.packed_weights import pack, save_packed
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
@@ -336,11 +336,8 @@ def _write(model: Path, out: Path, stored: Mapping[str, Stored]) -> None:
         old.unlink()
     for path in save_packed(out, stored):
         path.chmod((out / "config.json").stat().st_mode)  # readable for all
-    sums = []
-    for path in sorted(out.iterdir()):
-        if path.name not in (CHECKSUMS, "README.md"):
-            with path.open("rb") as file:
-                sums.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
+    listed = [path for path in sorted(out.iterdir()) if path.name not in (CHECKSUMS, "README.md")]
+    sums = [f"{checksum(path)}  {path.name}\n" for path in listed]
     (out / CHECKSUMS).write_text("".join(sums))
 
 

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from benchmarks.faithfulness.breaks import broken_pairs, good_pairs
 from refdec import InputError, load_pair
 from refdec.files.whole import check_writable, write_whole
-from refdec.lm.model_files import CHECKSUMS, PROBE_FILE
+from refdec.lm.model_files import CHECKSUMS, PROBE_FILE, checksum
 from refdec.lm.probe import save_probe
 from refdec.reflect.schedule import run
 from refdec.reflect.scoring import Alone, alone
@@ -59,8 +59,8 @@ def make(home: Path, texts: Sequence[Path], settings: ProbeSettings) -> dict[str
     listing = home / CHECKSUMS
     if listing.is_file():
         others = [line for line in listing.read_text().splitlines() if not line.endswith(f"  {PROBE_FILE}")]
-        digest = hashlib.sha256(target.read_bytes()).hexdigest()
-        write_whole(listing, "\n".join(sorted([*others, f"{digest}  {PROBE_FILE}"], key=lambda line: line[66:])) + "\n")
+        lines = sorted([*others, f"{checksum(target)}  {PROBE_FILE}"], key=lambda line: line[66:])
+        write_whole(listing, "\n".join(lines) + "\n")
     for kind, count in Counter(made.kinds).most_common():
         of_kind = np.array([own == kind for own in made.kinds])
         found, worse = auc(made.broken[of_kind], made.sound), (made.broken > made.sound)[of_kind].mean()

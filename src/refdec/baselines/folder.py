@@ -5,7 +5,6 @@ The card is written last, so a folder without one is no method. Knows no method 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from safetensors.torch import load_file, save_file
 
 from refdec.errors import ModelError
 from refdec.files.whole import replace_synced, write_whole, writing
+from refdec.lm.model_files import checksum
 
 CARD = "method.json"
 WEIGHTS = "model.safetensors"
@@ -79,5 +79,4 @@ def read_weights(folder: Path) -> dict[str, torch.Tensor]:
 
 def digest(folder: Path) -> str:
     """Eight characters that change when the weights do: part of the signature."""
-    with (folder / WEIGHTS).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:8]
+    return checksum(folder / WEIGHTS)[:8]

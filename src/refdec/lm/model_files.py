@@ -133,6 +133,12 @@ def _pickled(directory: Path, name: str) -> ModelError:
     )
 
 
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file, as SHA256SUMS lists it."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def verify_checksums(directory: Path) -> None:
     """Refuse a directory in which a file that SHA256SUMS lists is missing or differs."""
     listing = directory / CHECKSUMS
@@ -143,12 +149,11 @@ def verify_checksums(directory: Path) -> None:
         path = directory / name
         if not path.is_file():
             raise ModelError(f"{path} is missing, though {listing.name} lists it. Install or fetch the model again.")
-        with path.open("rb") as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() != expected:
-                raise ModelError(
-                    f"{path} is damaged or was changed: its SHA-256 differs from the one in {listing.name}. "
-                    "Install or fetch the model again."
-                )
+        if checksum(path) != expected:
+            raise ModelError(
+                f"{path} is damaged or was changed: its SHA-256 differs from the one in {listing.name}. "
+                "Install or fetch the model again."
+            )
 
 
 def load_config(directory: Path) -> PreTrainedConfig:

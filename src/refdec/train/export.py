@@ -6,7 +6,6 @@ Knows weights by name and files; the card is handed in as text.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -26,7 +25,7 @@ from refdec.lm.direction import Direction
 from refdec.lm.engine import reads_both_ways, start_token
 from refdec.lm.linear import Stored, quantise
 from refdec.lm.llama_shape import LlamaShape
-from refdec.lm.model_files import CHECKSUMS, load_config, locate, read_json, read_llama, refuse_unsafe
+from refdec.lm.model_files import CHECKSUMS, checksum, load_config, locate, read_json, read_llama, refuse_unsafe
 from refdec.lm.pair import load_tokenizer
 from refdec.lm.tokens import Tokens
 from refdec.train import gguf
@@ -101,7 +100,7 @@ def export_models(
             if not int8:
                 (place / TOKENIZER).write_bytes((home / TOKENIZER).read_bytes())
                 _write_json(place / "tokenizer_config.json", _tokenizer_config(tokenizer, shape))
-        sums = [f"{_digest(home / name)}  {name}\n" for name in sorted(_files(home))]
+        sums = [f"{checksum(home / name)}  {name}\n" for name in sorted(_files(home))]
         (home / CHECKSUMS).write_text("".join(sums), encoding="utf-8")
         (home / CARD).write_text(card, encoding="utf-8")
 
@@ -254,11 +253,6 @@ def _tokenizer_config(tokenizer: Tokenizer, shape: Shape) -> dict[str, object]:
 
 def _write_json(path: Path, content: Mapping[str, object]) -> None:
     path.write_text(json.dumps(content, indent=1, ensure_ascii=False), encoding="utf-8")
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _files(folder: Path) -> set[str]:
