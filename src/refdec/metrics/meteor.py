@@ -5,8 +5,8 @@ mended there), with the paraphrase table, in one Java process that ends with the
 lower-cases (`-norm`), takes the best reference of each item and pools the counts of the whole corpus. From 0 to
 100. NLTK's `meteor_score` is another metric.
 
-`corpus_meteor` is the program's own figure. `meteor_statistics` asks it for its counts instead, and `meteor_of` makes
-the same figure of their sums, so that rows can be drawn again.
+`meteor_statistics` asks it for its counts, and `meteor_of` makes the program's own figure of their sums, so that rows
+can be drawn again.
 """
 
 from __future__ import annotations
@@ -34,17 +34,9 @@ ALPHA, BETA, GAMMA, DELTA = 0.85, 0.2, 0.6, 0.75  # weight of recall, shape and 
 WEIGHTS = np.array([1.0, 0.6, 0.8, 0.6])  # matches by form, stem, synonym, paraphrase
 
 
-def corpus_meteor(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> float:
-    printed = _run(candidates, references, "-q")
-    try:
-        return 100 * float(printed)
-    except ValueError:
-        raise ModelError(f"METEOR gave no score: {printed.strip()[-300:]}") from None
-
-
 def meteor_statistics(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> Numbers:
     """What METEOR sums over rows: weighted matches and words of text and reference, chunks, matched words."""
-    printed = _run(candidates, references, "-ssOut")
+    printed = _run(candidates, references)
     try:
         rows = [line.split() for line in printed.splitlines()]
         counts = np.array(rows, dtype=np.float64).reshape(len(candidates), 23)
@@ -74,7 +66,7 @@ def check_meteor() -> None:
     _java(), _jar()
 
 
-def _run(candidates: Sequence[str], references: Sequence[Sequence[str]], wanted: str) -> str:
+def _run(candidates: Sequence[str], references: Sequence[Sequence[str]]) -> str:
     if not candidates or not all(references):
         raise InputError("METEOR needs at least one text, and at least one reference for each.")
     if len(candidates) != len(references):
@@ -88,7 +80,7 @@ def _run(candidates: Sequence[str], references: Sequence[Sequence[str]], wanted:
         _write(others, (group[min(place, len(group) - 1)] for group in references for place in range(most)))
         # Plain files give the same score as its -stdio dialogue, and "|||" in a text means nothing there.
         command = [java, "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", str(jar), str(texts), str(others)]
-        command += ["-l", "en", "-norm", wanted, "-r", str(most)]
+        command += ["-l", "en", "-norm", "-ssOut", "-r", str(most)]
         finished = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace")
     if finished.returncode:
         printed = (finished.stderr or finished.stdout).strip()[-300:]
