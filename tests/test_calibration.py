@@ -6,12 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refdec.reflect import reference
-from refdec.reflect.calibration import calibrate, calibrate_all
+from refdec.reflect.calibration import calibrate_all
 
 
 def distributions(tokens: int, vocabulary: int, seed: int) -> torch.Tensor:
     generator = torch.Generator().manual_seed(seed)
     return (3 * torch.randn(tokens, vocabulary, generator=generator, dtype=torch.float64)).log_softmax(-1)
+
+
+def calibrate(mixed: torch.Tensor, entropy: float) -> float:
+    return calibrate_all([mixed], [entropy])[0]
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,7 +9,7 @@ from refdec.lm.direction import Direction
 from refdec.lm.llama import LlamaLM
 from refdec.lm.pair import Pair
 from refdec.reflect import reference
-from refdec.reflect.calibration import calibrate
+from refdec.reflect.calibration import calibrate_all
 from refdec.reflect.ensemble import Ensemble
 from refdec.reflect.mixture import Echo, Mixture, generate, mix_all
 from refdec.reflect.randomness import uniforms
@@ -53,7 +53,7 @@ def test_the_echo_has_its_share_and_the_nucleus_is_that_of_all_experts(
         reference.mixed_logprobs(model, experts.contexts, plain, near + middle[:place], allowed)
         for place in range(len(middle))
     ]
-    assert experts.top_p == pytest.approx(calibrate(torch.tensor(distributions), job.entropy), abs=1e-3)
+    assert [experts.top_p] == pytest.approx(calibrate_all([torch.tensor(distributions)], [job.entropy]), abs=1e-3)
 
 
 @pytest.mark.parametrize("side", ["right", "left"])

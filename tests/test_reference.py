@@ -7,7 +7,7 @@ import torch
 
 from refdec import Pair
 from refdec.reflect import reference
-from refdec.reflect.calibration import calibrate
+from refdec.reflect.calibration import calibrate_all
 from refdec.reflect.contexts import inward_source, read_sources
 from refdec.reflect.product import at_tokens, mix, normalise
 from refdec.reflect.schedule import run
@@ -54,7 +54,7 @@ def test_log_rd_and_calibration_agree(
         reference.mixed_logprobs(side.inward, contexts, learned.weights.tolist(), order[:place], allowed.tolist())
         for place in range(len(near), len(near) + len(middle))
     ]
-    top_p = calibrate(source_part, 4.0)
+    (top_p,) = calibrate_all([source_part], [4.0])
     shipped = reference.truncated_entropy(source_part.tolist(), top_p)
     assert shipped == pytest.approx(reference.truncated_entropy(plain_part, top_p), abs=TOLERANCE)
 

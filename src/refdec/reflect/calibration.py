@@ -15,16 +15,11 @@ ROUNDS, GRID = 7, 64
 """Each round tries 64 values of p and goes on between two of them; seven rounds narrow p to 1 in 64^7."""
 
 
-def calibrate(mixed: torch.Tensor, entropy: float) -> float:
-    """The p whose truncated distributions come nearest to this summed entropy.
-
-    mixed: (tokens, vocabulary) log-probabilities of the product over the source part.
-    """
-    return calibrate_all([mixed], [entropy])[0]
-
-
 def calibrate_all(mixed: Sequence[torch.Tensor], entropies: Sequence[float]) -> list[float]:
-    """The p of each source; their lengths may differ."""
+    """For each source the p whose truncated distributions come nearest to its summed entropy.
+
+    mixed: (tokens, vocabulary) log-probabilities of the product over the source part; lengths may differ.
+    """
     curve = _EntropyCurves(mixed)
     wanted = torch.tensor(entropies, dtype=torch.float64, device=mixed[0].device)[:, None]
     low, high = torch.zeros_like(wanted), torch.ones_like(wanted)
