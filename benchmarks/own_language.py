@@ -132,8 +132,8 @@ def share(found: Sequence[bool]) -> str:
     return f"{sum(found)} of {len(found)} ({sum(found) / max(1, len(found)):.0%})"
 
 
-def write_corpus(path: Path, megabytes: float, seed: int = 0) -> str:
-    texts = list(corpus(int(megabytes * 1e6), seed))
+def write_corpus(path: Path, megabytes: float) -> str:
+    texts = list(corpus(int(megabytes * 1e6)))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{text}\n\n" for text in texts), encoding="utf-8")
     words = {word for text in texts for word in text.split()}

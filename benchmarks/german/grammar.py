@@ -311,10 +311,10 @@ class Clause:
         finite, tail, _ = self.verb(tense)
         return row(self.subject, finite, *self.light, time, *self.parts, tail)
 
-    def verb_first(self, tense: str, front: Tree = "", time: Tree = "") -> Tree:
+    def verb_first(self, tense: str, front: Tree = "") -> Tree:
         """The order after something in front, or in a question."""
         finite, tail, _ = self.verb(tense)
-        return row(front, finite, self.subject, *self.light, time, *self.parts, tail)
+        return row(front, finite, self.subject, *self.light, *self.parts, tail)
 
     def fronted(self, tense: str) -> list[Tree]:
         finite, tail, _ = self.verb(tense)
@@ -324,8 +324,8 @@ class Clause:
             found.append(row(self.parts[index], finite, self.subject, *self.light, *rest, tail))
         return found
 
-    def subordinate(self, tense: str, time: Tree = "") -> Tree:
-        return row(self.subject, *self.light, time, *self.parts, self.verb(tense)[2])
+    def subordinate(self, tense: str) -> Tree:
+        return row(self.subject, *self.light, *self.parts, self.verb(tense)[2])
 
     def bare(self, tense: str) -> Tree:
         """Without its subject, to be joined with another clause that has the same one."""
