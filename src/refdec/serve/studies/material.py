@@ -95,8 +95,7 @@ def read_material(fields: Iterable[str], named: Sequence[str], data: Path | None
     items = (
         Item(key, contexts[key], {name: _one_line(texts[key]) for name, texts in outputs.items()}) for key in shared
     )
-    wanted_rows = (len(rows) if rows else 0) or len(every)
-    return Material(tuple(outputs), tuple(items), max(0, wanted_rows - len(shared)))
+    return Material(tuple(outputs), tuple(items), max(0, (len(rows) or len(every)) - len(shared)))
 
 
 def _split(words: str) -> tuple[str, tuple[str, str]]:
