@@ -36,7 +36,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning:ray"),
 ]
 
-ONE: dict[str, Any] = {"workers": 1, "cpus": 0.5, "gpus": False}
+ONE: dict[str, Any] = {"workers": 1, "cpus": 0.5, "on_gpus": False}
 TWO = ONE | {"workers": 2}
 
 
@@ -281,24 +281,28 @@ def test_a_cluster_is_joined_and_stays(cluster: Cluster) -> None:
 @pytest.mark.parametrize(
     ("there", "asked", "expected"),
     [
-        ({"CPU": 8.0}, {}, Fleet(4, 2, False)),
-        ({"CPU": 1.0}, {}, Fleet(1, 1, False)),
-        ({"CPU": 2.0}, {"workers": 2}, Fleet(2, 1, False)),
-        ({"CPU": 2.0}, {"workers": 4}, Fleet(4, 0.5, False)),
-        ({"CPU": 8.0}, {"cpus": 4}, Fleet(2, 4, False)),
-        ({"CPU": 16.0, "GPU": 2.0}, {}, Fleet(2, 1, True)),
-        ({"CPU": 16.0, "GPU": 2.0}, {"workers": 1, "cpus": 4}, Fleet(1, 4, True)),
-        ({"CPU": 16.0, "GPU": 2.0}, {"gpus": False}, Fleet(8, 2, False)),
-        ({"CPU": 4.0}, {"workers": 64, "own": False}, Fleet(64, 2, False)),
-        ({"memory": 1.0}, {"own": False}, Fleet(1, 2, False)),
+        ({"CPU": 8.0}, {}, Fleet(4, 2, 0)),
+        ({"CPU": 1.0}, {}, Fleet(1, 1, 0)),
+        ({"CPU": 2.0}, {"workers": 2}, Fleet(2, 1, 0)),
+        ({"CPU": 2.0}, {"workers": 4}, Fleet(4, 0.5, 0)),
+        ({"CPU": 8.0}, {"cpus": 4}, Fleet(2, 4, 0)),
+        ({"CPU": 16.0, "GPU": 2.0}, {}, Fleet(2, 1, 1)),
+        ({"CPU": 16.0, "GPU": 2.0}, {"workers": 1, "cpus": 4}, Fleet(1, 4, 1)),
+        ({"CPU": 16.0, "GPU": 2.0}, {"gpu": 0.0}, Fleet(8, 2, 0)),
+        ({"CPU": 16.0, "GPU": 2.0}, {"gpu": 0.25}, Fleet(8, 1, 0.25)),
+        ({"CPU": 16.0, "GPU": 1.0}, {"gpu": 0.1, "workers": 4}, Fleet(4, 1, 0.1)),
+        ({"CPU": 8.0}, {"gpu": 0.25}, Fleet(4, 2, 0)),
+        ({"CPU": 4.0}, {"workers": 64, "own": False}, Fleet(64, 2, 0)),
+        ({"memory": 1.0}, {"own": False}, Fleet(1, 2, 0)),
         ({"CPU": 2.0}, {"workers": 2, "cpus": 2}, "2 with 2 CPU cores each exceed the 2 cores of this machine."),
-        ({"CPU": 8.0, "GPU": 1.0}, {"workers": 2}, "2 are more than the 1 GPUs of this machine."),
+        ({"CPU": 8.0, "GPU": 1.0}, {"workers": 2}, "2 are more than fit on the 1 GPUs of this machine"),
+        ({"CPU": 8.0, "GPU": 1.0}, {"workers": 5, "gpu": 0.25}, "5 are more than fit on the 1 GPUs of this machine"),
     ],
 )
 def test_there_is_a_worker_for_each_gpu_or_for_every_two_cores(
     there: dict[str, float], asked: dict[str, Any], expected: Fleet | str
 ) -> None:
-    asked = {"workers": None, "cpus": None, "gpus": True, "own": True} | asked
+    asked = {"workers": None, "cpus": None, "gpu": 1.0, "own": True} | asked
     if isinstance(expected, Fleet):
         assert Fleet.of(there, **asked) == expected
     else:
@@ -307,8 +311,8 @@ def test_there_is_a_worker_for_each_gpu_or_for_every_two_cores(
 
 
 def test_a_gpu_gets_chunks_that_keep_it_busy_and_a_cpu_gets_small_ones() -> None:
-    assert [Fleet(1, 1, True).chunk(size) for size in (None, 10)] == [144, 30]
-    assert [Fleet(1, 1, False).chunk(size) for size in (None, 10)] == [8, 10]
+    assert [Fleet(1, 1, 1).chunk(size) for size in (None, 10)] == [144, 30]
+    assert [Fleet(1, 1, 0).chunk(size) for size in (None, 10)] == [8, 10]
 
 
 @pytest.mark.parametrize("asked", [{"workers": 0}, {"cpus": -1.0}, {"batch_size": 0}])

@@ -103,7 +103,7 @@ class Cluster:
     def outcomes(self, job: Job, todo: Todo, **sizes: Any) -> Iterator[Outcome]:
         """The outcome of each item, in the order in which workers make them. The sizes are those of `spread`."""
         device = job.models.device
-        return self.spread(partial(_worker, job), todo, gpus=device is None or device.startswith("cuda"), **sizes)
+        return self.spread(partial(_worker, job), todo, on_gpus=device is None or device.startswith("cuda"), **sizes)
 
     def spread(
         self,
@@ -112,18 +112,21 @@ class Cluster:
         *,
         workers: int | None = None,
         cpus: float | None = None,
+        gpus: float | None = None,
         batch_size: int | None = None,
-        gpus: bool = True,
+        on_gpus: bool = True,
     ) -> Iterator[Outcome]:
-        """The same with the hands that `make` makes in each actor. `gpus`: whether they could use one.
+        """The same with the hands that `make` makes in each actor. `on_gpus`: whether they could use one.
 
-        There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one. A GPU
-        computes `batch_size` rows together.
+        There is a worker for each GPU or, where there are none, for every two cores; `cpus` are the cores of one, and
+        `gpus` the part of a GPU that it gets. A worker on a GPU computes `batch_size` rows together.
         """
-        for name, value in {"workers": workers, "cpus": cpus, "batch_size": batch_size}.items():
+        for name, value in {"workers": workers, "cpus": cpus, "gpus": gpus, "batch_size": batch_size}.items():
             if value is not None and not value > 0:
                 raise SettingsError(f"{name} is {value}; it must be more than 0.")
-        fleet = Fleet.of(self._resources, workers, cpus, gpus, self._own)
+        if gpus is not None and gpus > 1:
+            raise SettingsError(f"gpus is {gpus:g}; a worker uses one GPU at most. Give 1, or a part such as 0.25.")
+        fleet = Fleet.of(self._resources, workers, cpus, (gpus or 1.0) if on_gpus else 0.0, self._own)
         run = self._run(make, todo, fleet, batch_size)
         self._runs.callback(run.close)  # before Ray is gone, whoever else still holds it
         return run
@@ -138,29 +141,36 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """The number of workers, and the cores and GPUs of each."""
+    """The number of workers, and the cores of each and its part of a GPU, 0 for none."""
 
     workers: int
     cpus: float
-    gpu: bool
+    gpu: float
 
     @classmethod
-    def of(cls, there: Mapping[str, float], workers: int | None, cpus: float | None, gpus: bool, own: bool) -> Fleet:
-        """The workers for these resources. A cluster may grow, so more workers than it holds may be asked for."""
-        cores, cards = there.get("CPU", 0.0), int(there.get("GPU", 0.0)) if gpus else 0
+    def of(cls, there: Mapping[str, float], workers: int | None, cpus: float | None, gpu: float, own: bool) -> Fleet:
+        """The workers for these resources. A cluster may grow, so more workers than it holds may be asked for.
+
+        `gpu` is the part of a GPU that each would use, 0 where they cannot use one.
+        """
+        cores, cards = there.get("CPU", 0.0), int(there.get("GPU", 0.0)) if gpu else 0
+        places = cards * int(1 / gpu) if gpu else 0
         if cards:
-            fleet = cls(workers or cards, cpus or 1, True)
+            fleet = cls(workers or places, cpus or 1, gpu)
         else:
             share = cores / (workers or 1) if own else float(CPUS)
             cpus = cpus or min(CPUS, int(share) if share > 1 else share)
-            fleet = cls(workers or max(1, int(cores // cpus)), cpus, False)
+            fleet = cls(workers or max(1, int(cores // cpus)), cpus, 0.0)
         if own and fleet.workers * fleet.cpus > cores:
             raise SettingsError(
                 f"Workers: {fleet.workers} with {fleet.cpus:g} CPU cores each exceed the {cores:g} cores of this "
                 "machine. Take fewer workers, or fewer cores for each."
             )
-        if own and cards and fleet.workers > cards:
-            raise SettingsError(f"Workers: {fleet.workers} are more than the {cards} GPUs of this machine. Take fewer.")
+        if own and cards and fleet.workers > places:
+            raise SettingsError(
+                f"Workers: {fleet.workers} are more than fit on the {cards} GPUs of this machine with {gpu:g} of one "
+                "each. Take fewer, or a smaller part of a GPU for each (--gpus)."
+            )
         return fleet
 
     def chunk(self, batch_size: int | None) -> int:
@@ -173,8 +183,11 @@ def _worker(job: Job, fleet: Fleet) -> Worker:
     import torch
 
     from refdec.batch.worker import Worker
+    from refdec.reflect.memory import take_part
 
     if fleet.gpu:
+        if fleet.gpu < 1:
+            take_part(torch.device("cuda"), fleet.gpu)
         return Worker(replace(job, models=replace(job.models, device="cuda")))
     torch.set_num_threads(max(1, int(fleet.cpus)))
     return Worker(job)
@@ -280,7 +293,7 @@ def _chunks(
             # One chunk that a worker computes, and one that waits for it.
             compute=ray.data.ActorPoolStrategy(size=fleet.workers, max_tasks_in_flight_per_actor=2),
             num_cpus=fleet.cpus,
-            num_gpus=1 if fleet.gpu else None,
+            num_gpus=fleet.gpu or None,
         )
     # Fetching ahead would hold a chunk back until the next one is there.
     yield from made.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)

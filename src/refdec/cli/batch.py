@@ -74,6 +74,11 @@ _engine_options = together(
     ),
     click.option("--cpus", type=click.FloatRange(0, min_open=True), help="Ray: CPU cores of a worker [default: 2]"),
     click.option(
+        "--gpus",
+        type=click.FloatRange(0, 1, min_open=True),
+        help="Ray: part of a GPU for a worker; with 0.25 four share one [default: 1]",
+    ),
+    click.option(
         "--batch-size",
         type=click.IntRange(1),
         help="rows that a GPU computes together [default: 48], or that Ray hands a worker at a time",
@@ -198,6 +203,6 @@ def _refuse_contradictions(input: str, output: str, options: dict[str, Any]) -> 
         raise InputError("Ray keeps finished rows in files beside the output. Name a file instead of standard output.")
     if Path(input).is_file() and Path(output).is_file() and Path(input).samefile(output):
         raise InputError("The input and the output are the same file. Name another output.")
-    for name in ("address", "workers", "cpus"):
+    for name in ("address", "workers", "cpus", "gpus"):
         if options[name] is not None and not ray:
             raise InputError(f"--{name} is for a cluster. Add --engine ray.")

@@ -159,7 +159,7 @@ def _engine(options: Options, bar: Bar) -> Iterator[tuple[str, Engine]]:
 
         bar.begin("starting Ray" if options["address"] is None else "connecting to Ray")
         with ray_engine.cluster(options["address"]) as cluster:
-            sizes = {name: options[name] for name in ("workers", "cpus", "batch_size")}
+            sizes = {name: options[name] for name in ("workers", "cpus", "gpus", "batch_size")}
             named = (options["device"] or cluster.device).partition(":")[0]
             yield named, lambda job, todo, _: cluster.outcomes(job, todo, **sizes)
         return
