@@ -308,6 +308,15 @@ SAYS_SOMETHING_ELSE = [
     ("A cat watching what it likes.", "A cat was watching what it likes."),
     ("Site Finder was visited often.", "Sites Finder was visited often."),
     ("The index fell 2.52 to 410.23.", "The index fell 2.52 percent to 410.23."),
+    ("He is older.", "He is old."),
+    ("It was the greatest tragedy.", "It was the great tragedy."),
+    ("She ran faster.", "She ran fast."),
+    ("Who owns Remington Arms?", "Who owns Remington Arm?"),
+    ("Do things change?", "Can things change?"),
+    ("Why do so many people like it?", "Why do people like it so much?"),
+    ("How do you fix a cleaner?", "How do you make a cleaner?"),
+    ("He asked how the bags are made.", "He asked the bags are made."),
+    ("Making his return is Gary Orr.", "His return is Gary Orr."),
 ]
 
 
@@ -332,6 +341,14 @@ SAYS_NEARLY_THE_SAME = [
     ("A man stands by a road.", "A man is standing by a road."),
     ("Speaking in Rome, he said no.", "He was speaking in Rome and said no."),
     ("Will I be rich if I work?", "If I work, will I be rich?"),
+    ("She is older than Bo.", "Bo is not as old as she."),
+    ("This is a greater risk.", "This is a more great risk."),
+    ("He bought a wooden table.", "He bought a wood table."),
+    ("An atomic bomb fell.", "An atom bomb fell."),
+    ("He showed how it works.", "He showed the way it works."),
+    ("He likes to run and swim.", "He likes running and swimming."),
+    ("Making a decision is hard.", "It is hard to make a decision."),
+    ("Will it rain?", "Is it going to rain?"),
 ]
 
 
@@ -360,6 +377,10 @@ BADLY_FORMED = [
     ("Why doesn't bread go stale?", "Why don't bread go stale?"),
     ("Why doesn't bread go stale?", "Why don't bread get stale?"),
     ("What are the oldest places in Delhi?", "What is the oldest places in Delhi?"),
+    ("The economic service is new.", "The economy service is new."),
+    ("What will be the future of Swift?", "What will the future be of Swift?"),
+    ("Papuan calls for peace grow.", "Papuan's calls for peace grow."),
+    ("He takes care and delivers food.", "He takes care and delivering food."),
 ]
 
 

@@ -6,6 +6,7 @@ Each check looks at two aligned readings and yields the changes that it finds.
 from __future__ import annotations
 
 from refdec.ledger.clauses import spliced, unfinished
+from refdec.ledger.comparatives import degrees
 from refdec.ledger.doers import doers
 from refdec.ledger.forms import plurals, tenses
 from refdec.ledger.links import moved_appositions, moved_modifiers, moved_quantifiers
@@ -25,6 +26,7 @@ CHECKS = (
     tenses,
     voices,
     plurals,
+    degrees,
     small_words,
     numbers,
     units,

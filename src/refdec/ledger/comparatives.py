@@ -6,7 +6,7 @@ is not as old as Ann". Looks at two aligned readings and at the changes that wer
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,6 +14,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
+from refdec.ledger.inflection import tags
 from refdec.ledger.reading import Reading, Word
 
 Side = frozenset["int | str"]
@@ -59,6 +60,36 @@ def turned_comparisons(alignment: Alignment, changes: list[Change]) -> list[Chan
         if not (item in roles and _named(item.source) <= sides) and not (exchanged and _is_about(item, degree))
     ]
     return [replace(item, kind="converse", cost=COSTS.own) if item in opposites else item for item in rest]
+
+
+def degrees(alignment: Alignment) -> Iterator[Change]:
+    """Old, older, oldest: another degree of the same word, where no comparison is turned round."""
+    source, text = alignment.source, alignment.text
+    turned = _is_comparing(source.words) and _is_comparing(text.words)
+    for at, other in sorted(() if turned else alignment.to_text.items()):
+        word, mate = source.words[at], text.words[other]
+        shared = {base for base, part in word.bases if part == "a"} & {base for base, part in mate.bases if part == "a"}
+        if not shared or word.lower == mate.lower:
+            continue
+        degree, other_degree = _degree(source.words, at, shared), _degree(text.words, other, shared)
+        if degree and other_degree and degree != other_degree:
+            yield change("degree", source, (at,), text, (other,), COSTS.degree)
+
+
+def _is_comparing(words: Sequence[Word]) -> bool:
+    """Whether there are two sides: "older than", "as old as"."""
+    said = [word.lower for word in words]
+    return "than" in said or said.count("as") > 1 or ("so" in said and "as" in said)
+
+
+_PERIPHRASES = {"more": "JJR", "less": "JJR", "most": "JJS", "least": "JJS"}
+
+
+def _degree(words: Sequence[Word], at: int, bases: Set[str]) -> str:
+    """The degree of an adjective with one of these bases, as a tag; "" where the form does not tell."""
+    said = _PERIPHRASES.get(words[at - 1].lower) if at else None
+    found = {tag for base in bases for tag in tags(words[at].lower, base, "a")}
+    return said or (found.pop() if len(found) == 1 else "")
 
 
 def _converse(changes: list[Change], opposites: Sequence[Change]) -> list[Change]:

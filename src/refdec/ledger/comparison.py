@@ -121,6 +121,8 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
         cost = lost_price(source, at, alignment.used_source)
         if is_owner(source.words[at]) and not _names_an_owner(text):
             cost = max(cost, COSTS.owner)
+        if _opens_as_gerund(source, at):
+            cost = COSTS.lost
         if _is_said_otherwise(alignment, at, in_source=True):
             cost = COSTS.determiner
         yield change(_kind(source.words[at], "lost"), source, (at,), text, (), cost)
@@ -129,6 +131,11 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
         if _is_said_otherwise(alignment, at, in_source=False):
             cost = COSTS.determiner
         yield change(_kind(text.words[at], "new"), source, (), text, (at,), cost)
+
+
+def _opens_as_gerund(reading: Reading, at: int) -> bool:
+    """Whether what is said is about doing a thing and not about the thing: "Making a decision is hard"."""
+    return at == 0 and reading.words[0].kind == "light" and reading.words[0].lower.endswith("ing")
 
 
 def _names_an_owner(reading: Reading) -> bool:

@@ -18,6 +18,7 @@ class Costs:
     synonym: float = 0.35  # a common sense of both
     own: float = 0.3  # a group of synonyms.txt
     rare: float = 0.6  # a sense that is rare for one of the two
+    vague: float = 1.1  # fix, make: a sense that is rare for a word that says little
     near: float = 0.8  # one is the more general word
     repeated: float = 1.1  # learn, re-learn
     negated_opposite: float = 0.5  # not happy, unhappy
@@ -42,6 +43,7 @@ class Costs:
     tense: float = 1.5
     voice: float = 1.5  # was visited, visited
     perfect: float = 0.2  # announced, has announced
+    degree: float = 2.0  # old, older
     plural: float = 1.1
     plural_generic: float = 0.4  # in questions
     question: float = 3.0

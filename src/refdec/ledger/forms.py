@@ -116,6 +116,9 @@ def plurals(alignment: Alignment) -> Iterator[Change]:
     here, there = verbs(source), verbs(text)
     for at, other in sorted(alignment.to_text.items()):
         word, mate = source.words[at], text.words[other]
+        shorter, longer = sorted((word.lower, mate.lower), key=len)
+        if word.kind == mate.kind == "name" and longer == shorter + "s":  # "Remington Arms"
+            yield change("plural", source, (at,), text, (other,), COSTS.plural)
         plural, other_plural = is_plural(word), is_plural(mate)
         if plural is None or other_plural is None or plural == other_plural or not _shares_noun(word, mate):
             continue

@@ -47,9 +47,14 @@ _REACH = 3
 
 
 def moved_quantifiers(alignment: Alignment) -> Iterator[Change]:
-    """A quantifier that counts something else: "most people know the tools", "people know the most tools"."""
+    """A quantifier that counts something else: "most people know the tools", "people know the most tools".
+
+    What can be counted as "many" cannot be as "much": "so many people like it", "people like it so much".
+    """
     source, text = alignment.source, alignment.text
     for at, other in sorted(alignment.to_text.items()):
+        if {source.words[at].lower, text.words[other].lower} == {"many", "much"}:
+            yield change("moved", source, (at,), text, (other,), COSTS.moved)
         if source.words[at].lower not in _QUANTIFIERS or source.words[at].lower != text.words[other].lower:
             continue
         counted = at + 1

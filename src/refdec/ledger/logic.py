@@ -159,8 +159,13 @@ def modals(alignment: Alignment) -> Iterator[Change]:
 
 
 def _unpaired_modal(reading: Reading, modal: int, questions: bool) -> float:
-    """What a modal of one text alone costs: little in "how can I" for "how do I", not in "should he" for "does he"."""
+    """What a modal of one text alone costs: little in "how can I" for "how do I", not in "should he" for "does he".
+
+    Nor where it opens the question: "can things change" asks something else than "do things change".
+    """
     words = reading.words
+    if modal == 0:
+        return COSTS.modal
     duty = closed.MODALS[words[modal].lower] in ("should", "must")
     speaker = modal + 1 < len(words) and closed.PERSONS.get(words[modal + 1].lower) in closed.SPEAKERS
     return COSTS.modal_near if questions and (speaker or not duty) else COSTS.modal
@@ -209,6 +214,31 @@ def question(alignment: Alignment) -> Iterator[Change]:
             alike = choice or _asks_alike(word, other, alignment) or _asks_what_to_do(word, other, alignment)
             cost = COSTS.pronoun if alike else COSTS.asked
             yield Change("question", word, other, None, None, cost)
+    else:
+        ways, other_ways = (
+            _ways_told(source, text, alignment.used_source),
+            _ways_told(text, source, alignment.used_text),
+        )
+        if len(ways) != len(other_ways):
+            yield change("question", source, ways[:1], text, other_ways[:1], COSTS.asked)
+
+
+def _ways_told(reading: Reading, other: Reading, used: set[int]) -> list[int]:
+    """Where a statement has a "how" that nothing in the other text stands for: "I know how they are made".
+
+    "How many" may be a number, "how to" an infinitive alone, and "how" a way.
+    """
+    words = reading.words
+    if any(not _WAYS.isdisjoint(word.meaning.names) for word in other.words):
+        return []
+    return [
+        at
+        for at, word in enumerate(words[:-1])
+        if word.lower == "how" and at not in used and words[at + 1].kind in ("determiner", "person", "name")
+    ]
+
+
+_WAYS = closed.words("way manner method means fashion degree extent")
 
 
 def _asks_what_to_do(word: str, other: str, alignment: Alignment) -> bool:

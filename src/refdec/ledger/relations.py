@@ -97,7 +97,7 @@ def _related(bases: tuple[Lemma, ...], others: tuple[Lemma, ...], kind: str, oth
     if first.common & second.common:
         return Step("synonym", COSTS.synonym)
     if first.common & second.rare or first.rare & second.common:
-        return Step("near", COSTS.rare)
+        return Step("near", COSTS.vague if "light" in kinds and kind != other_kind else COSTS.rare)
     if first.common & second.above or first.above & second.common:
         return Step("near", COSTS.near)
     return _of_adverbs(first, second)

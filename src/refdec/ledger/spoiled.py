@@ -13,7 +13,7 @@ from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import verb_forms, verbs, verbs_by_neighbours
-from refdec.ledger.reading import Reading, Word
+from refdec.ledger.reading import Reading, Word, is_owner
 from refdec.ledger.wellformed import ADVERBS, Fault, faults
 
 
@@ -23,6 +23,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     new = [fault for fault in faults(text) if _said(text, fault) not in known]
     new += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
     new += [*_lost_agreement(alignment), *_asked_by_its_mark(alignment), *_bent_after_do(alignment)]
+    new += [*_nouns_for_adjectives(alignment), *_parted_from_of(alignment), *_peoples_as_owners(alignment)]
     if new:
         yield change("grammar", source, (), text, new[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -34,7 +35,7 @@ def _said(reading: Reading, fault: Fault) -> tuple[str, ...]:
 
 
 def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
-    """A verb that lost its ending after an auxiliary, or got one after "to": "was print", "to diving"."""
+    """A verb that lost its ending after an auxiliary, or got one elsewhere: "was print", "to diving", "and going"."""
     source, text = alignment.source, alignment.text
     for at, other in alignment.to_text.items():
         if other == 0 or text.words[other].kind not in ("content", "light"):
@@ -53,9 +54,16 @@ def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
         kept = before.lower == other_before.lower
         diving = kept and before.lower == "to" and "base" in forms and other_forms == {"ing"}
         post = kept and forms == {"ing"} and other_forms == {"base"} and _is_only_verb(before)  # "keeps post"
+        parted = kept and before.lower == "and" and other_forms == {"ing"} and bool(forms) and "ing" not in forms
+        if parted and _gerunds(text) == _gerunds(source) + 1:  # "takes care and delivering"
+            yield other - 1, other
         turn = before.lower == "to" and "base" in other_forms and alignment.to_text.get(at - 2) == other - 1
         if diving or post or (turn and other_before.is_part("v") and _takes_to(other_before)):  # "plans turn"
             yield other - 1, other
+
+
+def _gerunds(reading: Reading) -> int:
+    return sum(word.lower.endswith("ing") for word in reading.words)
 
 
 _BARE = closed.words("help helps helped go come let make dare need")
@@ -163,6 +171,49 @@ def _countries_and_peoples(alignment: Alignment) -> Iterator[Fault]:
         related = word.lower in mate.meaning.family or mate.lower in word.meaning.family
         if related and before.kind == "preposition" and before.lower == other_before.lower:
             yield other - 1, other
+
+
+_ADJECTIVE_ENDINGS = ("al", "ic", "ous", "ary")
+_AS_GOOD = closed.words("governmental atomic metallic")
+"""Adjectives whose noun does as well before another: "an atom bomb"."""
+
+
+def _nouns_for_adjectives(alignment: Alignment) -> Iterator[Fault]:
+    """A noun for its adjective before the same noun: "economic service", "economy service"."""
+    source, text = alignment.source, alignment.text
+    for at, other in alignment.to_text.items():
+        word, mate = source.words[at].lower, text.words[other]
+        if (
+            word.endswith(_ADJECTIVE_ENDINGS)
+            and word != mate.lower
+            and word not in _AS_GOOD
+            and word[:3] == mate.lower[:3]
+            and mate.is_part("n")
+            and not mate.is_part("a")
+            and alignment.to_text.get(at + 1) == other + 1
+            and source.words[at + 1].is_part("n")
+        ):
+            yield other, other + 1
+
+
+def _peoples_as_owners(alignment: Alignment) -> Iterator[Fault]:
+    """An adjective of a people that becomes an owner: "Papuan calls for peace", "Papuan's calls for peace"."""
+    source, text = alignment.source, alignment.text
+    for at, other in alignment.to_text.items():
+        word, mate = source.words[at], text.words[other]
+        owns = is_owner(mate) and not is_owner(word)
+        if owns and word.text[0].isupper() and word.is_part("a") and alignment.to_text.get(at + 1) == other + 1:
+            yield other, other + 1
+
+
+def _parted_from_of(alignment: Alignment) -> Iterator[Fault]:
+    """A form of be between a noun and its "of": "the future of Swift", "will the future be of Swift"."""
+    source, text = alignment.source, alignment.text
+    for at, other in alignment.to_text.items():
+        follows = at + 1 < len(source.words) and source.words[at + 1].lower == "of"
+        after = [word.lower for word in text.words[other + 1 : other + 3]]
+        if follows and len(after) == 2 and after[0] in closed.BE and after[1] == "of":
+            yield other, other + 1, other + 2
 
 
 def _ends_phrase(words: Sequence[Word], at: int) -> bool:

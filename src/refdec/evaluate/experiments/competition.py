@@ -99,8 +99,8 @@ def _compared(bench: Bench, title: str, rows: Rows, tables: tuple[str, ...], war
     note = board.note(
         "Without a number: the best-ranked text that is no copy of the source. 30 and 45: the best-ranked above a "
         "cutoff such that all outputs together have this Novelty, or come as near as the candidates allow; cutoffs are "
-        "found on these rows. Seconds are per row, one row after the other on the same machine. Metrics of quoted rows "
-        f"may differ in detail from ours. {warning}"
+        "found on these rows. Seconds are the time of the run per row; a GPU works on many rows together. Metrics of "
+        f"quoted rows may differ in detail from ours. {warning}"
     )
     quoted_lines = [row for table in tables for row in quoted_rows(table)]
     table = ReportTable(
