@@ -19,9 +19,9 @@ demo: $(READY)
 	$(BIN)/refdec infill --top 2 --seed 1 \
 		"Nina went to her first football match on Saturday." "She cannot wait to go again."
 
-# Daily work: no test that loads the embedded pair or starts processes.
+# Daily work: no test that loads the embedded pair, starts processes or trains models.
 check: lint
-	$(PYTEST) --dist worksteal -m "not weights and not processes"
+	$(PYTEST) --dist worksteal -m "not weights and not processes and not long"
 
 test: lint programs
 	$(PYTEST) $(ALL)

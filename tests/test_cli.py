@@ -388,6 +388,7 @@ def examples(command: click.Command) -> list[str]:
     return re.findall(r"^ {2,}(.*\brefdec [a-z]+ .*)$", (command.help or "").partition("Examples:")[2], re.M)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HELPFUL)
 def test_the_examples_in_the_help_text_run(
     run: Run, name: str, small_reflector: Reflector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

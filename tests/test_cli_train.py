@@ -27,6 +27,8 @@ from refdec.train.processes import Processes
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, small_texts
 
+pytestmark = pytest.mark.long
+
 SMALL = (
     "--vocabulary=400", "--layers=2", "--width=32", "--heads=2", "--inner=64", "--positions=64", "--batch-tokens=2048",
     "--held-out=0.1", "--device=cpu",

@@ -78,6 +78,7 @@ def commands() -> list[list[str]]:
     return [lines for lines in per_block if lines]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lines", commands(), ids=lambda lines: lines[0])
 def test_commands_run(lines: list[str], small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_example_files(small, lines, Reflector())

@@ -211,6 +211,7 @@ def test_an_example_is_the_text_with_marks_and_its_parts_behind_it(tokens: Token
         Marks.of(tokens.tokenizer)
 
 
+@pytest.mark.long
 def test_ilm_learns_what_only_the_text_after_the_gap_tells(toy: Pair, command: Run, tmp_path: Path) -> None:
     text, home = tmp_path / "stories.txt", tmp_path / "ilm"
     text.write_text("\n\n".join(STORIES))

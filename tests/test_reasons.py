@@ -35,6 +35,7 @@ def test_the_tokens_joined_are_the_text(untrained: Reflector, frame: str) -> Non
         assert all(token.text and token.surprise >= -1e-4 for token in tokens)
 
 
+@pytest.mark.long
 @on_both_engines
 def test_surprises_are_those_of_the_plain_version_in_both_directions(untrained: Reflector) -> None:
     pair, text = untrained.pair, "It rained."

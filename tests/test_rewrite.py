@@ -11,6 +11,8 @@ from refdec.reflect import reference
 from refdec.tasks.rewrite import Spot, find_span, split_document
 from tests.conftest import on_both_engines
 
+pytestmark = pytest.mark.long
+
 SMALL: dict[str, Any] = {"contexts": 4, "context_tokens": 6, "kept_contexts": 2, "samples": 6}
 SETTINGS = RewriteSettings(**SMALL)
 LEFT, SPAN, RIGHT = "It was late. ", "We were very tired.", " So we left.\nNobody saw us.\n"

@@ -360,6 +360,7 @@ def test_texts_under_way_together_are_paraphrased_as_if_alone(small_pair: Path) 
         same_words(found, Reflector(pair).paraphrase(found.source, settings))
 
 
+@pytest.mark.long
 @on_both_engines
 def test_tasks_of_different_kinds_can_be_under_way_together(untrained: Reflector) -> None:
     pair = untrained.pair

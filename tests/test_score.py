@@ -16,6 +16,8 @@ from refdec.tasks.score import score
 from refdec.tasks.yardstick import MOST_YARDSTICKS, UNRELATED, Yardsticks
 from tests.conftest import on_both_engines
 
+pytestmark = pytest.mark.long
+
 SMALL: dict[str, Any] = {"contexts": 3, "context_tokens": 3, "kept_contexts": 2, "context_top_p": 0.9}
 TEXT = "The train was late again."
 PARAPHRASE = "The train was delayed again."

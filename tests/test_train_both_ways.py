@@ -34,6 +34,8 @@ from tests.conftest import TINY, Run, our_engine, refusal
 from tests.small_pair import read_config, small_texts, write_training_text
 from tests.test_train_partner import save_forward, tokenizer_of
 
+pytestmark = pytest.mark.long
+
 MARKS = ["<|endoftext|>", "<|im_start|>", "<repo_name>"]
 QUICKLY = ("--positions=64", "--batch-tokens=1024", "--held-out=0.1", "--device=cpu", "--matrix-rate=0.01")
 CPU = Processes(torch.device("cpu"))

@@ -36,6 +36,8 @@ from refdec.train.tokenizer import start_of
 from tests.conftest import Run, refusal
 from tests.small_pair import SENTENCES, SMALL_SETTINGS, read_config, small_texts, write_training_text
 
+pytestmark = pytest.mark.long
+
 ENTRIES = 400
 QUICKLY = ("--positions=64", "--batch-tokens=2048", "--held-out=0.1", "--device=cpu")
 SMALL = ("--layers=2", "--width=32", "--heads=2", "--inner=64", *QUICKLY)

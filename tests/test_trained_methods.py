@@ -27,6 +27,8 @@ from refdec.baselines.surface import Surface
 from refdec.baselines.training_rows import Parts, parted
 from refdec.train.recipe import Recipe
 
+pytestmark = pytest.mark.long
+
 FIRST = 4  # the id after the special ones
 
 
