@@ -317,6 +317,9 @@ SAYS_SOMETHING_ELSE = [
     ("How do you fix a cleaner?", "How do you make a cleaner?"),
     ("He asked how the bags are made.", "He asked the bags are made."),
     ("Making his return is Gary Orr.", "His return is Gary Orr."),
+    ("Does coffee make you not tired?", "Does coffee not make you tired?"),
+    ("Which car is better, Opel or Fiat?", "Which is the better car for Opel or Fiat?"),
+    ("What was your first question?", "What were your first questions?"),
 ]
 
 
@@ -349,6 +352,10 @@ SAYS_NEARLY_THE_SAME = [
     ("He likes to run and swim.", "He likes running and swimming."),
     ("Making a decision is hard.", "It is hard to make a decision."),
     ("Will it rain?", "Is it going to rain?"),
+    ("It does not make sense.", "It makes no sense."),
+    ("Which car is better, Opel or Fiat?", "Which is the better car, Opel or Fiat?"),
+    ("People living here earn more.", "People who live here earn more."),
+    ("A broken window was found.", "A window was found broken."),
 ]
 
 
@@ -381,6 +388,9 @@ BADLY_FORMED = [
     ("What will be the future of Swift?", "What will the future be of Swift?"),
     ("Papuan calls for peace grow.", "Papuan's calls for peace grow."),
     ("He takes care and delivers food.", "He takes care and delivering food."),
+    ("What are the best collapsed answers?", "What are the best collapse answers?"),
+    ("Where can I watch the archived games?", "Where can I watch the games archived?"),
+    ("On the moon men feel lighter.", "On the moon men feeling lighter."),
 ]
 
 

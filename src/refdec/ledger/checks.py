@@ -10,7 +10,7 @@ from refdec.ledger.comparatives import degrees
 from refdec.ledger.doers import doers
 from refdec.ledger.forms import plurals, tenses
 from refdec.ledger.links import moved_appositions, moved_modifiers, moved_quantifiers
-from refdec.ledger.logic import conditions, modals, negation, persons, question, sequence
+from refdec.ledger.logic import choices, conditions, modals, negation, persons, question, sequence
 from refdec.ledger.roles import numbers, roles, turned_spans, units
 from refdec.ledger.small_words import small_words
 from refdec.ledger.spoiled import grammar
@@ -21,6 +21,7 @@ CHECKS = (
     persons,
     modals,
     question,
+    choices,
     conditions,
     sequence,
     tenses,

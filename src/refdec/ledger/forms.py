@@ -160,7 +160,7 @@ def _is_verb(verb_places: Mapping[int, Verb], reading: Reading, at: int) -> bool
 
 
 def _is_pointed_at(reading: Reading, at: int) -> bool:
-    """Whether the noun is not any of its kind: "this show", "some shows"."""
+    """Whether the noun is not any of its kind: "this show", "some shows", "my first show"."""
     return any(word.lower in _POINTING for word in reading.words[max(0, at - 2) : at])
 
 
@@ -176,7 +176,7 @@ def _is_asked_for(reading: Reading, at: int) -> bool:
     )
 
 
-_POINTING = closed.words("this that these those some")
+_POINTING = closed.words("this that these those some first last")
 
 
 def _is_each_or_all(reading: Reading, at: int) -> bool:

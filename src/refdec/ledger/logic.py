@@ -31,7 +31,11 @@ def negation(alignment: Alignment) -> Iterator[Change]:
         rank = {at: number for number, at in enumerate(counted(text))}
         if all(at in rank for at in targets) and all(at in alignment.to_source for at in others):
             near = min(abs(rank[at] - rank[other]) for at in targets for other in others if at is not None)
-            if near > 2 or any(_left_the_infinitive(alignment, *pair) for pair in zip(here, there, strict=True)):
+            crossed = any(
+                _left_the_infinitive(alignment, *pair) or _left_the_cause(source, text, *pair)
+                for pair in zip(here, there, strict=True)
+            )
+            if near > 2 or crossed:
                 yield change("negation", source, tuple(here), text, tuple(there), COSTS.negation_moved)
 
 
@@ -63,6 +67,18 @@ def _left_the_infinitive(alignment: Alignment, here: int, there: int) -> bool:
     target, other = _target(source, here), _target(text, there)
     crossed = source.words[target if _denies_infinitive(text, there) else alignment.to_source[other]]
     return alignment.to_text.get(target) != other and _RAISING.isdisjoint(crossed.names)
+
+
+_CAUSING = closed.words("make get keep let leave")
+
+
+def _left_the_cause(source: Reading, text: Reading, here: int, there: int) -> bool:
+    """Whether "not" denies in one text only that something is caused: "not make you tired", "make you not tired"."""
+    pair = (source.words, here), (text.words, there)
+    if any(words[at].lower != "not" for words, at in pair):
+        return False  # "it does not make sense", "it makes no sense"
+    causes = [any(not _CAUSING.isdisjoint(word.names) for word in words[at + 1 : at + 4]) for words, at in pair]
+    return causes[0] != causes[1]
 
 
 def _denies_infinitive(reading: Reading, at: int) -> bool:
@@ -221,6 +237,20 @@ def question(alignment: Alignment) -> Iterator[Change]:
         )
         if len(ways) != len(other_ways):
             yield change("question", source, ways[:1], text, other_ways[:1], COSTS.asked)
+
+
+def choices(alignment: Alignment) -> Iterator[Change]:
+    """What a question chooses from stands by itself: "which is best, tea or milk", "which is best for tea or milk"."""
+    source, text = alignment.source, alignment.text
+    for at, other in sorted(alignment.to_text.items() if source.question else ()):
+        before, other_before = source.words[at - 1] if at else None, text.words[other - 1] if other else None
+        kinds = {item.kind for item in (before, other_before) if item}
+        if kinds == {"mark", "preposition"} and _begins_choice(source, at) and _begins_choice(text, other):
+            yield change("roles", source, (at - 1, at), text, (other - 1, other), COSTS.roles)
+
+
+def _begins_choice(reading: Reading, at: int) -> bool:
+    return any(word.lower == "or" for word in reading.words[at + 1 : at + 4])
 
 
 def _ways_told(reading: Reading, other: Reading, used: set[int]) -> list[int]:

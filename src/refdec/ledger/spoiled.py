@@ -24,6 +24,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     new += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
     new += [*_lost_agreement(alignment), *_asked_by_its_mark(alignment), *_bent_after_do(alignment)]
     new += [*_nouns_for_adjectives(alignment), *_parted_from_of(alignment), *_peoples_as_owners(alignment)]
+    new += [*_bare_participles(alignment), *_only_gerunds(alignment)]
     if new:
         yield change("grammar", source, (), text, new[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -194,6 +195,39 @@ def _nouns_for_adjectives(alignment: Alignment) -> Iterator[Fault]:
             and source.words[at + 1].is_part("n")
         ):
             yield other, other + 1
+
+
+_BEFORE_NOUNS = ("determiner", "preposition", "name")
+
+
+def _bare_participles(alignment: Alignment) -> Iterator[Fault]:
+    """A participle by a noun that lost its ending or its place: "collapse answers", "watch games archived"."""
+    source, text = alignment.source, alignment.text
+    for at, other in alignment.to_text.items():
+        if not at or "participle" not in verb_forms(source.words[at].lower):
+            continue
+        before = source.words[at - 1]
+        by_noun = (before.kind in _BEFORE_NOUNS or before.is_part("a")) and at + 1 in alignment.to_text
+        if not by_noun or not source.words[at + 1].is_part("n"):
+            continue
+        noun = alignment.to_text[at + 1]
+        if noun == other + 1 and verb_forms(text.words[other].lower) == {"base"}:
+            yield other, noun
+        last = other + 1 == len(text.words) or text.words[other + 1].kind == "mark"
+        if noun == other - 1 and last and source.words[at].lower == text.words[other].lower:
+            yield noun, other
+
+
+def _only_gerunds(alignment: Alignment) -> Iterator[Fault]:
+    """A verb right after its subject that became a gerund, with no other verb: "people feel", "people feeling"."""
+    source, text = alignment.source, alignment.text
+    if any(word.kind in ("auxiliary", "modal") for word in (*source.words, *text.words)):
+        return
+    for at, other in alignment.to_text.items():
+        subject = at > 0 and alignment.to_text.get(at - 1) == other - 1 and source.words[at - 1].is_part("n")
+        forms = verb_forms(source.words[at].lower), verb_forms(text.words[other].lower)
+        if subject and forms == (frozenset({"base"}), frozenset({"ing"})):
+            yield other - 1, other
 
 
 def _peoples_as_owners(alignment: Alignment) -> Iterator[Fault]:

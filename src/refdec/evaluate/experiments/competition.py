@@ -102,7 +102,7 @@ def _compared(bench: Bench, title: str, rows: Rows, tables: tuple[str, ...], war
         "found on these rows. Seconds are the time of the run per row; a GPU works on many rows together. Metrics of "
         f"quoted rows may differ in detail from ours. {warning}"
     )
-    quoted_lines = [row for table in tables for row in quoted_rows(table)]
+    quoted_lines = quoted_rows(*tables) if tables else ()
     table = ReportTable(
         f"{title}, all systems: {rows.place}, {len(rows.items):,} rows",
         (*board.columns(), SECONDS),
