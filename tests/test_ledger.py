@@ -320,6 +320,13 @@ SAYS_SOMETHING_ELSE = [
     ("Does coffee make you not tired?", "Does coffee not make you tired?"),
     ("Which car is better, Opel or Fiat?", "Which is the better car for Opel or Fiat?"),
     ("What was your first question?", "What were your first questions?"),
+    ("Before he left, he said that he had met Ann.", "He said that he had met Ann before he left."),
+    ("The head of the firm was arrested in Germany.", "The head of the firm in Germany was arrested."),
+    ("They won in the State Parliament.", "They won in Parliament."),
+    ("This event is his first Scottish appearance.", "This Scottish event is his first appearance."),
+    ("He was digging at the mine near Leeds.", "He was digging at the mine in Leeds."),
+    ("Books help too little.", "These books help too little."),
+    ("Milk is made by Humana Milchunion.", "Milk is made by Humana Milch Union."),
 ]
 
 
@@ -356,6 +363,9 @@ SAYS_NEARLY_THE_SAME = [
     ("Which car is better, Opel or Fiat?", "Which is the better car, Opel or Fiat?"),
     ("People living here earn more.", "People who live here earn more."),
     ("A broken window was found.", "A window was found broken."),
+    ("On Monday, he went to Rome.", "He went to Rome on Monday."),
+    ("He used a sledgehammer.", "He used a sledge hammer."),
+    ("The pups, which are born white, cannot swim.", "The pups are born white and cannot swim."),
 ]
 
 
@@ -391,6 +401,11 @@ BADLY_FORMED = [
     ("What are the best collapsed answers?", "What are the best collapse answers?"),
     ("Where can I watch the archived games?", "Where can I watch the games archived?"),
     ("On the moon men feel lighter.", "On the moon men feeling lighter."),
+    ("There is little time, but working with kids is fun.", "There is little time, but working with kids are fun."),
+    ("It hums in low gear, which is ploughing the field.", "It hums in low gear is ploughing the field."),
+    ("In IPL what salary do they get?", "In IPLWhat salary do they get?"),
+    ("Why do people hate India?", "Why do people hate Indians?"),
+    ("Was the Polish Air Force there?", "Was the Poland Air Force there?"),
 ]
 
 

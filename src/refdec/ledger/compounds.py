@@ -17,7 +17,7 @@ def compounds(
     whole = {
         word.lower: at
         for at, word in enumerate(others)
-        if at not in used_others and len(word.lower) >= SHORTEST and word.kind in ("content", "name")
+        if at not in used_others and len(word.lower) >= SHORTEST and word.kind == "content"
     }
     if not whole:
         return

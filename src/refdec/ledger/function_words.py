@@ -62,7 +62,9 @@ PREPOSITIONS = words(
     "within across along amid despite upon near over under above below beyond behind beside inside outside around "
     "about like since off out beneath underneath amongst alongside throughout"
 )
-DIRECTIONS = words("from to into for against by with over under above below behind between off out per than since")
+DIRECTIONS = words(
+    "from to into for against by with over under above below behind between off out per than since near around outside"
+)
 """Prepositions whose exchange changes what is said."""
 
 CONDITIONS = words("if unless whether")

@@ -12,6 +12,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, name_runs
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
+from refdec.ledger.grammar import verbs
 from refdec.ledger.reading import Word
 
 
@@ -65,6 +66,56 @@ def moved_quantifiers(alignment: Alignment) -> Iterator[Change]:
             yield change("moved", source, (at, counted), text, (other,), COSTS.moved)
 
 
+def moved_places(alignment: Alignment) -> Iterator[Change]:
+    """A place of the verb that became one of its subject: "Ann was held in Bonn", "Ann in Bonn was held"."""
+    source, text = alignment.source, alignment.text
+    found = verbs(text)
+    for at, other in sorted(alignment.to_text.items()):
+        here, there = _preposition(source.words, at), _preposition(text.words, other)
+        if not here or not there or source.words[here].lower != text.words[there].lower:
+            continue
+        if source.words[here].lower not in ("in", "at", "near") or not source.words[at].text[0].isupper():
+            continue
+        after = text.words[other + 1] if other + 1 < len(text.words) else None
+        begins_verb = after is not None and (after.kind in ("auxiliary", "modal") or other + 1 in found)
+        of_verb = here - 1 in alignment.to_text and _may_be_verb(source.words[here - 1])
+        of_noun = there - 1 in alignment.to_source and not _may_be_verb(text.words[there - 1])
+        if begins_verb and of_verb and of_noun:
+            yield change("moved", source, (here, at), text, (there, other), COSTS.moved)
+
+
+OPENING = 9
+"""Words of an opening phrase or clause, at most."""
+
+
+def moved_openings(alignment: Alignment) -> Iterator[Change]:
+    """An opening that moved behind a clause and goes with that: "On Monday, he said that it rained"."""
+    source, text = alignment.source, alignment.text
+    comma = next((at for at, word in enumerate(source.words[:OPENING]) if word.text == ","), 0)
+    rest = source.words[comma + 1 :]
+    reports = any(word.lower == "that" and rest[at].is_part("v") for at, word in enumerate(rest[1:]))
+    opening = [alignment.to_text[at] for at in range(comma) if at in alignment.to_text]
+    if not comma or not reports or not opening:
+        return
+    others = [other for at, other in alignment.to_text.items() if at > comma]
+    if others and min(opening) > max(others):
+        yield change("moved", source, range(comma), text, (min(opening), max(opening)), COSTS.moved)
+
+
+def _preposition(words: Sequence[Word], at: int) -> int:
+    """The place of the preposition right before a noun phrase of up to three words that ends here; 0 for none."""
+    for place in range(at - 1, max(0, at - 4), -1):
+        if words[place].kind == "preposition":
+            return place
+        if words[place].kind not in ("determiner", "content", "name", "number"):
+            return 0
+    return 0
+
+
+def _may_be_verb(word: Word) -> bool:
+    return word.is_part("v") and not word.is_part("n")
+
+
 def moved_appositions(alignment: Alignment) -> Iterator[Change]:
     """A name beside its noun that belongs to another one: "the chief, Ann Lee, left", "the chief of Ann Lee left"."""
     source, text = alignment.source, alignment.text
@@ -85,7 +136,7 @@ def _stands_between(words: Sequence[Word], first: int, last: int, before: tuple[
 
 
 def _is_modifier(word: Word) -> bool:
-    return word.kind == "content" and word.is_part("a") and not word.lower.endswith("ly")
+    return word.kind in ("content", "name") and word.is_part("a") and not word.lower.endswith("ly")
 
 
 def _run(words: Sequence[Word], at: int) -> list[int]:

@@ -64,6 +64,8 @@ def is_class(alignment: Alignment, at: int, in_source: bool) -> bool:
     words = (alignment.source if in_source else alignment.text).words
     if at == 0 or words[at - 1].lower != "the" or words[at].meaning.names.isdisjoint(closed.CLASSES):
         return False
+    if words[at].text[0].isupper():  # a part of the name: "the State Parliament"
+        return False
     after = words[at + 1 : at + 3]
     named = bool(after) and (after[0].kind == "name" or (after[0].lower == "of" and after[-1].kind == "name"))
     alone = not after or after[0].kind in ("auxiliary", "modal", "mark")

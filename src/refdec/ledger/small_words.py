@@ -195,6 +195,9 @@ def _is_any(reading: Reading, at: int) -> bool:
     return any(map(is_plural, nouns))
 
 
+_POINTING = closed.words("this these those")
+
+
 def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int], is_any: bool) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     here, there = _of_kind(source, gap, "determiner"), _of_kind(text, other_gap, "determiner")
@@ -204,7 +207,8 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
         other_is_some = bool({"a", "an", "some"} & (names | others))
         some_is_lost = names == {"some"} and not others and not source.question
         cost = COSTS.determiner
-        if (one_is_known and other_is_some) or some_is_lost:
+        pointed = {*(names - others), *(others - names)} <= _POINTING and not (names and others)
+        if (one_is_known and other_is_some) or some_is_lost or pointed:
             cost = COSTS.article
         elif one_is_known and is_any and not names:
             cost = COSTS.article if source.question else COSTS.general

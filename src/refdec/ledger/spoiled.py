@@ -5,6 +5,8 @@ A fault that the source has too is its own way of speaking. Faults that a text s
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
@@ -24,7 +26,8 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     new += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
     new += [*_lost_agreement(alignment), *_asked_by_its_mark(alignment), *_bent_after_do(alignment)]
     new += [*_nouns_for_adjectives(alignment), *_parted_from_of(alignment), *_peoples_as_owners(alignment)]
-    new += [*_bare_participles(alignment), *_only_gerunds(alignment)]
+    new += [*_bare_participles(alignment), *_only_gerunds(alignment), *_lost_relatives(alignment)]
+    new += [*_run_together(alignment)]
     if new:
         yield change("grammar", source, (), text, new[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -126,16 +129,22 @@ _NUMBERS = (("is", "are"), ("was", "were"), ("has", "have"), ("does", "do"))
 def _lost_agreement(alignment: Alignment) -> Iterator[Fault]:
     """An auxiliary of the other number with the same subject: "what does Ann use", "what do Ann use"."""
     source, text = alignment.source, alignment.text
-    here, there = (
-        {word.lower: at for at, word in enumerate(reading.words) if word.kind == "auxiliary"}
-        for reading in (source, text)
-    )
+    here, there = _auxiliaries(source), _auxiliaries(text)
     for pair in _NUMBERS:
         for form, other in (pair, pair[::-1]):
-            if form in here and form not in there and other in there and other not in here:
-                subject = _subject(source, here[form])
-                if subject is not None and subject == _subject(text, there[other]):
-                    yield (there[other],)
+            if len(here[form]) != len(there[form]) + 1 or len(there[other]) != len(here[other]) + 1:
+                continue
+            subjects = {_subject(source, at) for at in here[form]} - {None}
+            yield from ((at,) for at in there[other] if _subject(text, at) in subjects)
+
+
+def _auxiliaries(reading: Reading) -> dict[str, list[int]]:
+    """Where each auxiliary stands."""
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for at, word in enumerate(reading.words):
+        if word.kind == "auxiliary":
+            places[word.lower].append(at)
+    return places
 
 
 def _subject(reading: Reading, auxiliary: int) -> str | None:
@@ -161,7 +170,7 @@ def _new_articles(alignment: Alignment) -> Iterator[Fault]:
 
 
 def _countries_and_peoples(alignment: Alignment) -> Iterator[Fault]:
-    """A country after a preposition that becomes a people or a language, or back: "in China", "in Chinese"."""
+    """A country that becomes a people or a language, or back: "in China", "in Chinese"."""
     source, text = alignment.source, alignment.text
     for at, other in alignment.to_text.items():
         word, mate = source.words[at], text.words[other]
@@ -170,7 +179,7 @@ def _countries_and_peoples(alignment: Alignment) -> Iterator[Fault]:
             continue
         before, other_before = source.words[at - 1], text.words[other - 1]
         related = word.lower in mate.meaning.family or mate.lower in word.meaning.family
-        if related and before.kind == "preposition" and before.lower == other_before.lower:
+        if related and before.kind in ("preposition", "content") and before.lower == other_before.lower:
             yield other - 1, other
 
 
@@ -180,16 +189,16 @@ _AS_GOOD = closed.words("governmental atomic metallic")
 
 
 def _nouns_for_adjectives(alignment: Alignment) -> Iterator[Fault]:
-    """A noun for its adjective before the same noun: "economic service", "economy service"."""
+    """A noun for its adjective before the same noun: "economic service", "economy service"; "Poland troops"."""
     source, text = alignment.source, alignment.text
     for at, other in alignment.to_text.items():
-        word, mate = source.words[at].lower, text.words[other]
+        word, mate = source.words[at], text.words[other]
+        country = word.kind == mate.kind == "name" and word.is_part("a")
+        quality = word.lower.endswith(_ADJECTIVE_ENDINGS) and word.lower not in _AS_GOOD and mate.is_part("n")
         if (
-            word.endswith(_ADJECTIVE_ENDINGS)
-            and word != mate.lower
-            and word not in _AS_GOOD
-            and word[:3] == mate.lower[:3]
-            and mate.is_part("n")
+            (country or quality)
+            and word.lower != mate.lower
+            and word.lower[:3] == mate.lower[:3]
             and not mate.is_part("a")
             and alignment.to_text.get(at + 1) == other + 1
             and source.words[at + 1].is_part("n")
@@ -228,6 +237,39 @@ def _only_gerunds(alignment: Alignment) -> Iterator[Fault]:
         forms = verb_forms(source.words[at].lower), verb_forms(text.words[other].lower)
         if subject and forms == (frozenset({"base"}), frozenset({"ing"})):
             yield other - 1, other
+
+
+def _lost_relatives(alignment: Alignment) -> Iterator[Fault]:
+    """A clause that lost its relative: "in low gear, which is ploughing", "in low gear is ploughing"."""
+    source, text = alignment.source, alignment.text
+    if _joined(text) > _joined(source):  # "the pups, which are white, swim", "the pups are white and swim"
+        return
+    for at in range(1, len(source.words) - 1):
+        if source.words[at].lower not in ("which", "who") or source.words[at - 1].text != ",":
+            continue
+        before = max((place for place in alignment.to_text if place < at), default=None)
+        after = min((place for place in alignment.to_text if place > at), default=None)
+        if before is None or after is None:
+            continue
+        first, last = alignment.to_text[before], alignment.to_text[after]
+        between = text.words[first + 1 : last]
+        if between and all(word.kind == "auxiliary" for word in between):
+            yield tuple(range(first, last + 1))
+
+
+def _joined(reading: Reading) -> int:
+    return sum(word.lower in ("and", "but", "so", ";") for word in reading.words)
+
+
+def _run_together(alignment: Alignment) -> Iterator[Fault]:
+    """Two words without the space between them: "in IPLWhat salary"."""
+    known = {word.lower for word in alignment.source.words}
+    for at, word in enumerate(alignment.text.words):
+        if word.lower not in known and _TOGETHER.search(word.text):
+            yield (at,)
+
+
+_TOGETHER = re.compile(r"[a-z][A-Z]|[A-Z]{2}[A-Z][a-z]{2}")
 
 
 def _peoples_as_owners(alignment: Alignment) -> Iterator[Fault]:
