@@ -248,7 +248,9 @@ def _from(words: tuple[Word, ...], way: Way, start: int) -> tuple[int, ...]:
 
 
 def _stands(words: tuple[Word, ...], run: tuple[str, ...], at: int) -> bool:
-    return at + len(run) <= len(words) and all(_is(word, wanted) for word, wanted in zip(words[at:], run, strict=False))
+    if at + len(run) > len(words) or not _is(words[at], run[0]):  # which is where most of them end
+        return False
+    return all(_is(words[at + shift], wanted) for shift, wanted in enumerate(run))
 
 
 def _is(word: Word, wanted: str) -> bool:

@@ -13,7 +13,7 @@ from refdec.ledger.alignment import Alignment, name_runs
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import verbs
-from refdec.ledger.reading import Word
+from refdec.ledger.reading import Reading, Word
 
 
 def moved_modifiers(alignment: Alignment) -> Iterator[Change]:
@@ -69,19 +69,20 @@ def moved_quantifiers(alignment: Alignment) -> Iterator[Change]:
 def moved_places(alignment: Alignment) -> Iterator[Change]:
     """A place of the verb that became one of its subject: "Ann was held in Bonn", "Ann in Bonn was held"."""
     source, text = alignment.source, alignment.text
-    found = verbs(text)
     for at, other in sorted(alignment.to_text.items()):
-        here, there = _preposition(source.words, at), _preposition(text.words, other)
-        if not here or not there or source.words[here].lower != text.words[there].lower:
+        here = _preposition(source.words, at) if source.words[at].text[0].isupper() else 0
+        there = _preposition(text.words, other) if here else 0
+        if not there or source.words[here].lower != text.words[there].lower:
             continue
-        if source.words[here].lower not in ("in", "at", "near") or not source.words[at].text[0].isupper():
-            continue
-        after = text.words[other + 1] if other + 1 < len(text.words) else None
-        begins_verb = after is not None and (after.kind in ("auxiliary", "modal") or other + 1 in found)
         of_verb = here - 1 in alignment.to_text and _may_be_verb(source.words[here - 1])
         of_noun = there - 1 in alignment.to_source and not _may_be_verb(text.words[there - 1])
-        if begins_verb and of_verb and of_noun:
+        if of_verb and of_noun and _begins_verb(text, other + 1):
             yield change("moved", source, (here, at), text, (there, other), COSTS.moved)
+
+
+def _begins_verb(reading: Reading, at: int) -> bool:
+    """Whether a finite verb or its auxiliary stands here."""
+    return at < len(reading.words) and (reading.words[at].kind in ("auxiliary", "modal") or at in verbs(reading))
 
 
 OPENING = 9
@@ -103,9 +104,9 @@ def moved_openings(alignment: Alignment) -> Iterator[Change]:
 
 
 def _preposition(words: Sequence[Word], at: int) -> int:
-    """The place of the preposition right before a noun phrase of up to three words that ends here; 0 for none."""
+    """Where "in", "at" or "near" stands before a noun phrase of up to three words that ends here; 0 for none."""
     for place in range(at - 1, max(0, at - 4), -1):
-        if words[place].kind == "preposition":
+        if words[place].lower in ("in", "at", "near"):
             return place
         if words[place].kind not in ("determiner", "content", "name", "number"):
             return 0
