@@ -327,6 +327,10 @@ SAYS_SOMETHING_ELSE = [
     ("He was digging at the mine near Leeds.", "He was digging at the mine in Leeds."),
     ("Books help too little.", "These books help too little."),
     ("Milk is made by Humana Milchunion.", "Milk is made by Humana Milch Union."),
+    ("How is Quora different?", "How different is Quora?"),
+    ("What will be the best way?", "What is the best way?"),
+    ("Have you ever had a cat?", "Do you ever have a cat?"),
+    ("Why is it in such bad state?", "Why is it in bad state?"),
 ]
 
 
@@ -365,6 +369,8 @@ SAYS_NEARLY_THE_SAME = [
     ("A broken window was found.", "A window was found broken."),
     ("On Monday, he went to Rome.", "He went to Rome on Monday."),
     ("He used a sledgehammer.", "He used a sledge hammer."),
+    ("How much does it cost to build a robot?", "What does it cost to build a robot?"),
+    ("How will I know?", "How do I know?"),
     ("The pups, which are born white, cannot swim.", "The pups are born white and cannot swim."),
 ]
 
@@ -406,6 +412,9 @@ BADLY_FORMED = [
     ("In IPL what salary do they get?", "In IPLWhat salary do they get?"),
     ("Why do people hate India?", "Why do people hate Indians?"),
     ("Was the Polish Air Force there?", "Was the Poland Air Force there?"),
+    ("How is CGPA calculated?", "How is the CGPA calculation?"),
+    ("What is figurative language?", "What is a figurative language?"),
+    ("Why is Ann not on Quora?", "Why is Ann not Quora?"),
 ]
 
 

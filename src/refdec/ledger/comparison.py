@@ -207,7 +207,7 @@ def _price_alone(word: Word, by_name: bool, content: float) -> float:
     if word.kind == "name":
         return COSTS.light if is_title(word) else COSTS.name
     if word.kind == "light" or by_name:
-        return COSTS.light
+        return COSTS.light if len(word.lower) > 1 else content
     return COSTS.strict if word.kind == "strict" else content
 
 

@@ -16,8 +16,13 @@ from refdec.ledger.reading import Reading, Word
 def negation(alignment: Alignment) -> Iterator[Change]:
     """Every "not" of one side must be on the other, and with the same word."""
     source, text = alignment.source, alignment.text
-    here = [at for at, word in enumerate(source.words) if word.kind == "negation" and at not in alignment.used_source]
-    there = [at for at, word in enumerate(text.words) if word.kind == "negation" and at not in alignment.used_text]
+    every, other_every = (
+        tuple(at for at, word in enumerate(reading.words) if word.kind == "negation") for reading in (source, text)
+    )
+    here = [at for at in every if at not in alignment.used_source]
+    there = [at for at in other_every if at not in alignment.used_text]
+    if not here and not there and len(every) != len(other_every):
+        yield change("negation", source, every, text, other_every, COSTS.restated)
     undone = _undone(alignment, here, there)
     if undone is not None:
         here, there = undone
@@ -180,10 +185,13 @@ def _unpaired_modal(reading: Reading, modal: int, questions: bool) -> float:
     Nor where it opens the question: "can things change" asks something else than "do things change".
     """
     words = reading.words
+    name = closed.MODALS[words[modal].lower]
     if modal == 0:
         return COSTS.modal
-    duty = closed.MODALS[words[modal].lower] in ("should", "must")
+    duty = name in ("should", "must")
     speaker = modal + 1 < len(words) and closed.PERSONS.get(words[modal + 1].lower) in closed.SPEAKERS
+    if name in ("will", "would") and not speaker:
+        return COSTS.tense
     return COSTS.modal_near if questions and (speaker or not duty) else COSTS.modal
 
 
@@ -223,6 +231,7 @@ def question(alignment: Alignment) -> Iterator[Change]:
         mark = "?" if text.question else ""
         yield Change("question", "?" if source.question else "", mark, None, None, COSTS.question)
     elif source.question:
+        yield from _asked_otherwise(alignment)
         here, there = _asked(source, alignment.used_source), _asked(text, alignment.used_text)
         lost, new = list((here - there).elements()), list((there - here).elements())
         for word, other in zip_longest(lost, new, fillvalue=""):
@@ -231,12 +240,20 @@ def question(alignment: Alignment) -> Iterator[Change]:
             cost = COSTS.pronoun if alike else COSTS.asked
             yield Change("question", word, other, None, None, cost)
     else:
-        ways, other_ways = (
-            _ways_told(source, text, alignment.used_source),
-            _ways_told(text, source, alignment.used_text),
-        )
-        if len(ways) != len(other_ways):
-            yield change("question", source, ways[:1], text, other_ways[:1], COSTS.asked)
+        told = _ways_told(source, text, alignment.used_source)
+        others = _ways_told(text, source, alignment.used_text)
+        if len(told) != len(others):
+            yield change("question", source, told[:1], text, others[:1], COSTS.asked)
+
+
+def _asked_otherwise(alignment: Alignment) -> Iterator[Change]:
+    """Two questions with the same question word that ask for a way and for a degree, or for then and for always."""
+    source, text = alignment.source, alignment.text
+    ways, other_ways = _asks_how_much(source), _asks_how_much(text)
+    if ways and other_ways and ways != other_ways:
+        yield Change("question", "how", "how", None, None, COSTS.asked)
+    if {_opening(source), _opening(text)} == {"have", "do"}:
+        yield change("tense", source, (0,), text, (0,), COSTS.tense)
 
 
 def choices(alignment: Alignment) -> Iterator[Change]:
@@ -269,6 +286,22 @@ def _ways_told(reading: Reading, other: Reading, used: set[int]) -> list[int]:
 
 
 _WAYS = closed.words("way manner method means fashion degree extent")
+
+
+def _opening(reading: Reading) -> str:
+    """The auxiliary that opens a question: "have you ever seen it", "do you ever see it"."""
+    first = reading.words[0].lower
+    return "have" if first in ("have", "has") else "do" if first in ("do", "does") else first
+
+
+def _asks_how_much(reading: Reading) -> set[bool]:
+    """Whether "how" asks for a degree, "how different is it", or for a way, "how is it different"; for each."""
+    closed_kinds = ("auxiliary", "modal", "light")
+    return {
+        (two.is_part("a") or two.is_part("r")) and two.kind not in closed_kinds
+        for one, two in pairwise(reading.words)
+        if one.lower == "how"
+    }
 
 
 def _asks_what_to_do(word: str, other: str, alignment: Alignment) -> bool:

@@ -208,7 +208,8 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
         some_is_lost = names == {"some"} and not others and not source.question
         cost = COSTS.determiner
         pointed = {*(names - others), *(others - names)} <= _POINTING and not (names and others)
-        if (one_is_known and other_is_some) or some_is_lost or pointed:
+        degree = "such" in names ^ others
+        if (one_is_known and other_is_some) or some_is_lost or pointed or degree:
             cost = COSTS.article
         elif one_is_known and is_any and not names:
             cost = COSTS.article if source.question else COSTS.general

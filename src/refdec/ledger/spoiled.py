@@ -27,7 +27,8 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     new += [*_lost_agreement(alignment), *_asked_by_its_mark(alignment), *_bent_after_do(alignment)]
     new += [*_nouns_for_adjectives(alignment), *_parted_from_of(alignment), *_peoples_as_owners(alignment)]
     new += [*_bare_participles(alignment), *_only_gerunds(alignment), *_lost_relatives(alignment)]
-    new += [*_run_together(alignment)]
+    new += [*_run_together(alignment), *_asked_as_a_noun(alignment), *_one_of_a_mass(alignment)]
+    new += [*_bare_after_be(alignment)]
     if new:
         yield change("grammar", source, (), text, new[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -259,6 +260,38 @@ def _lost_relatives(alignment: Alignment) -> Iterator[Fault]:
 
 def _joined(reading: Reading) -> int:
     return sum(word.lower in ("and", "but", "so", ";") for word in reading.words)
+
+
+def _asked_as_a_noun(alignment: Alignment) -> Iterator[Fault]:
+    """A participle that became a noun behind "how is": "how is it calculated", "how is its calculation"."""
+    source, text = alignment.source, alignment.text
+    if not source.question or source.words[0].lower != "how":
+        return
+    for at, other in alignment.to_text.items():
+        if "participle" in verb_forms(source.words[at].lower) and not text.words[other].is_part("v"):
+            yield (other,)
+
+
+def _one_of_a_mass(alignment: Alignment) -> Iterator[Fault]:
+    """An article for what cannot be counted: "what is figurative language", "what is a figurative language"."""
+    source, text = alignment.source, alignment.text
+    for at in range(2, len(text.words) - 1):
+        if text.words[at].lower not in ("a", "an") or text.words[at - 2].lower != "what":
+            continue
+        origin = alignment.to_source.get(at + 1)
+        if origin and source.words[origin - 1].lower in closed.BE and text.words[at - 1].lower in closed.BE:
+            yield at, at + 1
+
+
+def _bare_after_be(alignment: Alignment) -> Iterator[Fault]:
+    """A form of be that lost the preposition after it: "is not on Quora", "is not Quora"."""
+    source, text = alignment.source, alignment.text
+    for at, other in alignment.to_text.items():
+        if not other or at < 2 or source.words[at - 1].kind != "preposition":
+            continue
+        ahead, behind = source.words[at - 2], text.words[other - 1]
+        if behind.lower == ahead.lower and (behind.kind == "negation" or behind.lower in closed.BE):
+            yield other - 1, other
 
 
 def _run_together(alignment: Alignment) -> Iterator[Fault]:
