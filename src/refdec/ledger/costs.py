@@ -12,8 +12,8 @@ FAITHFUL = 1.0
 class Costs:
     """Zero is no change at all, one the most that a faithful rewording costs."""
 
-    spelling: float = 0.0  # colour, color; U.S., United States
-    restated: float = 0.5  # 12, twelve; no doubt, certainly: right, but what says it plainly comes first
+    spelling: float = 0.0  # colour, color; 12, twelve; U.S., United States
+    restated: float = 0.5  # no doubt, certainly: right, but what keeps the negation comes first
     form: float = 0.1  # publish, published
     family: float = 0.3  # publish, publication
     synonym: float = 0.35  # a common sense of both

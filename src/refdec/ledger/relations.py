@@ -146,7 +146,7 @@ def _opposed(first: Meaning, second: Meaning) -> bool:
 def _numbers(word: Word, other: Word) -> Step | None:
     if word.kind == other.kind == "number":
         if word.value == other.value:
-            return KEPT if word.lower[:1].isdigit() == other.lower[:1].isdigit() else Step("form", COSTS.restated)
+            return KEPT
         value, _, unit = word.value.partition(" ")
         other_value, _, other_unit = other.value.partition(" ")
         if value == other_value and (not unit or not other_unit):
