@@ -331,6 +331,12 @@ SAYS_SOMETHING_ELSE = [
     ("What will be the best way?", "What is the best way?"),
     ("Have you ever had a cat?", "Do you ever have a cat?"),
     ("Why is it in such bad state?", "Why is it in bad state?"),
+    ("Here are some of the aspects of it.", "Here are the aspects of it."),
+    ("In fact, the town had a bad year.", "The town had a bad year in fact."),
+    (
+        "In London, Farah is eyeing a double victory in the 5000 and 10000 metres for a fifth title in a row.",
+        "Farah is eyeing a double victory in the 5000 and 10000 metres for a fifth title in a row in London.",
+    ),
 ]
 
 
@@ -368,6 +374,7 @@ SAYS_NEARLY_THE_SAME = [
     ("People living here earn more.", "People who live here earn more."),
     ("A broken window was found.", "A window was found broken."),
     ("On Monday, he went to Rome.", "He went to Rome on Monday."),
+    ("After all that work, it is ready to be sold.", "It is ready to be sold after all that work."),
     ("He used a sledgehammer.", "He used a sledge hammer."),
     ("How much does it cost to build a robot?", "What does it cost to build a robot?"),
     ("How will I know?", "How do I know?"),
@@ -415,6 +422,8 @@ BADLY_FORMED = [
     ("How is CGPA calculated?", "How is the CGPA calculation?"),
     ("What is figurative language?", "What is a figurative language?"),
     ("Why is Ann not on Quora?", "Why is Ann not Quora?"),
+    ("We saw Chile, the Dominican Republic, Haiti and Malta.", "We saw Chile, Dominican Republic, Haiti and Malta."),
+    ("It has two eyes, of which one is red and one is blue.", "It has two eyes, one is red and one is blue."),
 ]
 
 

@@ -88,15 +88,22 @@ def _begins_verb(reading: Reading, at: int) -> bool:
 OPENING = 9
 """Words of an opening phrase or clause, at most."""
 
+REST = 14
+"""Words and marks of a sentence behind whose end an opening is still understood."""
+
+_COMMENTS = closed.words("fact addition short turn contrast particular")
+"""What "in" makes a comment with, which cannot end a sentence."""
+
 
 def moved_openings(alignment: Alignment) -> Iterator[Change]:
-    """An opening that moved behind a clause and goes with that: "On Monday, he said that it rained"."""
+    """An opening that moved to the end and goes with what stands there: "On Monday, he said that it rained"."""
     source, text = alignment.source, alignment.text
     comma = next((at for at, word in enumerate(source.words[:OPENING]) if word.text == ","), 0)
     rest = source.words[comma + 1 :]
     reports = any(word.lower == "that" and rest[at].is_part("v") for at, word in enumerate(rest[1:]))
+    comments = comma == 2 and source.words[1].lower in _COMMENTS
     opening = [alignment.to_text[at] for at in range(comma) if at in alignment.to_text]
-    if not comma or not reports or not opening:
+    if not opening or not (reports or comments or len(rest) > REST):
         return
     others = [other for at, other in alignment.to_text.items() if at > comma]
     if others and min(opening) > max(others):

@@ -209,6 +209,7 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
         cost = COSTS.determiner
         pointed = {*(names - others), *(others - names)} <= _POINTING and not (names and others)
         degree = "such" in names ^ others
+        some_is_lost |= "some" in names - others and not source.question
         if (one_is_known and other_is_some) or some_is_lost or pointed or degree:
             cost = COSTS.article
         elif one_is_known and is_any and not names:

@@ -23,7 +23,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     known = {_said(source, fault) for fault in faults(source)}
     new = [fault for fault in faults(text) if _said(text, fault) not in known]
-    new += [*_bare_forms(alignment), *_new_articles(alignment), *_countries_and_peoples(alignment)]
+    new += [*_bare_forms(alignment), *_other_articles(alignment), *_countries_and_peoples(alignment)]
     new += [*_lost_agreement(alignment), *_asked_by_its_mark(alignment), *_bent_after_do(alignment)]
     new += [*_nouns_for_adjectives(alignment), *_parted_from_of(alignment), *_peoples_as_owners(alignment)]
     new += [*_bare_participles(alignment), *_only_gerunds(alignment), *_lost_relatives(alignment)]
@@ -159,14 +159,18 @@ def _may_be_subject(word: Word) -> bool:
     return word.kind in ("name", "number", "person") or (word.kind in ("content", "light") and word.is_part("n"))
 
 
-def _new_articles(alignment: Alignment) -> Iterator[Fault]:
-    """An article before a name that has none in the source: "in the Lisbon"."""
+def _other_articles(alignment: Alignment) -> Iterator[Fault]:
+    """A name that got an article or lost its own: "in the Lisbon", "Haiti, Dominican Republic and Cuba"."""
     source, text = alignment.source, alignment.text
     for at, other in alignment.to_text.items():
-        if source.words[at].kind != "name" or text.words[other].kind != "name" or not at or not other:
+        first = source.words[at - 1].kind != "name" and text.words[other - 1].kind != "name"
+        if not (at and other and first) or source.words[at].kind != "name" or text.words[other].kind != "name":
             continue
-        bare = source.words[at - 1].kind == "preposition" and _ends_phrase(source.words, at)
-        if bare and text.words[other - 1].lower == "the" and _ends_phrase(text.words, other):
+        before, other_before = source.words[at - 1], text.words[other - 1]
+        bare = before.kind == "preposition" and _ends_phrase(source.words, at)
+        if bare and other_before.lower == "the" and _ends_phrase(text.words, other):
+            yield other - 1, other
+        if before.lower == "the" and other_before.text == "," and source.words[at - 2].text == ",":
             yield other - 1, other
 
 
@@ -246,7 +250,8 @@ def _lost_relatives(alignment: Alignment) -> Iterator[Fault]:
     if _joined(text) > _joined(source):  # "the pups, which are white, swim", "the pups are white and swim"
         return
     for at in range(1, len(source.words) - 1):
-        if source.words[at].lower not in ("which", "who") or source.words[at - 1].text != ",":
+        link = at - 1 if source.words[at - 1].kind == "preposition" else at
+        if source.words[at].lower not in ("which", "who") or not link or source.words[link - 1].text != ",":
             continue
         before = max((place for place in alignment.to_text if place < at), default=None)
         after = min((place for place in alignment.to_text if place > at), default=None)
@@ -254,7 +259,7 @@ def _lost_relatives(alignment: Alignment) -> Iterator[Fault]:
             continue
         first, last = alignment.to_text[before], alignment.to_text[after]
         between = text.words[first + 1 : last]
-        if between and all(word.kind == "auxiliary" for word in between):
+        if between and all(word.kind == "auxiliary" or (link < at and word.text == ",") for word in between):
             yield tuple(range(first, last + 1))
 
 
