@@ -422,7 +422,7 @@ BADLY_FORMED = [
     ("How is CGPA calculated?", "How is the CGPA calculation?"),
     ("What is figurative language?", "What is a figurative language?"),
     ("Why is Ann not on Quora?", "Why is Ann not Quora?"),
-    ("We saw Chile, the Dominican Republic, Haiti and Malta.", "We saw Chile, Dominican Republic, Haiti and Malta."),
+    ("The others are Chile, the Dominican Republic and Malta.", "The others are Chile, Dominican Republic and Malta."),
     ("It has two eyes, of which one is red and one is blue.", "It has two eyes, one is red and one is blue."),
 ]
 
