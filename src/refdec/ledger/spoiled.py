@@ -1,11 +1,11 @@
-"""Grammar that is right in the source and broken in a text: "was printed", "was print"; "in China", "in Chinese".
+"""Grammar that is right in the source and broken in a text: "was printed", "was print".
 
-A fault that the source has too is its own way of speaking. Faults that a text shows by itself: `wellformed.py`.
+Verbs and clauses; noun phrases are in `spoiled_phrases.py`, and what a text shows by itself is in `wellformed.py`. A
+fault that the source has too is its own way of speaking.
 """
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -15,7 +15,8 @@ from refdec.ledger.alignment import Alignment
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
 from refdec.ledger.grammar import verb_forms, verbs, verbs_by_neighbours
-from refdec.ledger.reading import Reading, Word, is_owner
+from refdec.ledger.reading import Reading, Word
+from refdec.ledger.spoiled_phrases import broken_phrases
 from refdec.ledger.wellformed import ADVERBS, Fault, faults
 
 
@@ -23,12 +24,7 @@ def grammar(alignment: Alignment) -> Iterator[Change]:
     source, text = alignment.source, alignment.text
     known = {_said(source, fault) for fault in faults(source)}
     new = [fault for fault in faults(text) if _said(text, fault) not in known]
-    new += [*_bare_forms(alignment), *_other_articles(alignment), *_countries_and_peoples(alignment)]
-    new += [*_lost_agreement(alignment), *_asked_by_its_mark(alignment), *_bent_after_do(alignment)]
-    new += [*_nouns_for_adjectives(alignment), *_parted_from_of(alignment), *_peoples_as_owners(alignment)]
-    new += [*_bare_participles(alignment), *_only_gerunds(alignment), *_lost_relatives(alignment)]
-    new += [*_run_together(alignment), *_asked_as_a_noun(alignment), *_one_of_a_mass(alignment)]
-    new += [*_bare_after_be(alignment)]
+    new += [fault for check in _CHECKS for fault in check(alignment)]
     if new:
         yield change("grammar", source, (), text, new[0], COSTS.grammar)
     elif _lost_its_verb(source, text):
@@ -159,79 +155,6 @@ def _may_be_subject(word: Word) -> bool:
     return word.kind in ("name", "number", "person") or (word.kind in ("content", "light") and word.is_part("n"))
 
 
-def _other_articles(alignment: Alignment) -> Iterator[Fault]:
-    """A name that got an article or lost its own: "in the Lisbon", "Haiti, Dominican Republic and Cuba"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        first = source.words[at - 1].kind != "name" and text.words[other - 1].kind != "name"
-        if not (at and other and first) or source.words[at].kind != "name" or text.words[other].kind != "name":
-            continue
-        before, other_before = source.words[at - 1], text.words[other - 1]
-        bare = before.kind == "preposition" and _ends_phrase(source.words, at)
-        if bare and other_before.lower == "the" and _ends_phrase(text.words, other):
-            yield other - 1, other
-        if before.lower == "the" and other_before.text == "," and source.words[at - 2].text == ",":
-            yield other - 1, other
-
-
-def _countries_and_peoples(alignment: Alignment) -> Iterator[Fault]:
-    """A country that becomes a people or a language, or back: "in China", "in Chinese"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        word, mate = source.words[at], text.words[other]
-        alone = at and other and _ends_phrase(source.words, at) and _ends_phrase(text.words, other)
-        if not alone or word.kind != "name" or mate.kind != "name" or word.lower == mate.lower:
-            continue
-        before, other_before = source.words[at - 1], text.words[other - 1]
-        related = word.lower in mate.meaning.family or mate.lower in word.meaning.family
-        if related and before.kind in ("preposition", "content") and before.lower == other_before.lower:
-            yield other - 1, other
-
-
-_ADJECTIVE_ENDINGS = ("al", "ic", "ous", "ary")
-_AS_GOOD = closed.words("governmental atomic metallic")
-"""Adjectives whose noun does as well before another: "an atom bomb"."""
-
-
-def _nouns_for_adjectives(alignment: Alignment) -> Iterator[Fault]:
-    """A noun for its adjective before the same noun: "economic service", "economy service"; "Poland troops"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        word, mate = source.words[at], text.words[other]
-        country = word.kind == mate.kind == "name" and word.is_part("a")
-        quality = word.lower.endswith(_ADJECTIVE_ENDINGS) and word.lower not in _AS_GOOD and mate.is_part("n")
-        if (
-            (country or quality)
-            and word.lower != mate.lower
-            and word.lower[:3] == mate.lower[:3]
-            and not mate.is_part("a")
-            and alignment.to_text.get(at + 1) == other + 1
-            and source.words[at + 1].is_part("n")
-        ):
-            yield other, other + 1
-
-
-_BEFORE_NOUNS = ("determiner", "preposition", "name")
-
-
-def _bare_participles(alignment: Alignment) -> Iterator[Fault]:
-    """A participle by a noun that lost its ending or its place: "collapse answers", "watch games archived"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        if not at or "participle" not in verb_forms(source.words[at].lower):
-            continue
-        before = source.words[at - 1]
-        by_noun = (before.kind in _BEFORE_NOUNS or before.is_part("a")) and at + 1 in alignment.to_text
-        if not by_noun or not source.words[at + 1].is_part("n"):
-            continue
-        noun = alignment.to_text[at + 1]
-        if noun == other + 1 and verb_forms(text.words[other].lower) == {"base"}:
-            yield other, noun
-        last = other + 1 == len(text.words) or text.words[other + 1].kind == "mark"
-        if noun == other - 1 and last and source.words[at].lower == text.words[other].lower:
-            yield noun, other
-
-
 def _only_gerunds(alignment: Alignment) -> Iterator[Fault]:
     """A verb right after its subject that became a gerund, with no other verb: "people feel", "people feeling"."""
     source, text = alignment.source, alignment.text
@@ -277,17 +200,6 @@ def _asked_as_a_noun(alignment: Alignment) -> Iterator[Fault]:
             yield (other,)
 
 
-def _one_of_a_mass(alignment: Alignment) -> Iterator[Fault]:
-    """An article for what cannot be counted: "what is figurative language", "what is a figurative language"."""
-    source, text = alignment.source, alignment.text
-    for at in range(2, len(text.words) - 1):
-        if text.words[at].lower not in ("a", "an") or text.words[at - 2].lower != "what":
-            continue
-        origin = alignment.to_source.get(at + 1)
-        if origin and source.words[origin - 1].lower in closed.BE and text.words[at - 1].lower in closed.BE:
-            yield at, at + 1
-
-
 def _bare_after_be(alignment: Alignment) -> Iterator[Fault]:
     """A form of be that lost the preposition after it: "is not on Quora", "is not Quora"."""
     source, text = alignment.source, alignment.text
@@ -299,27 +211,6 @@ def _bare_after_be(alignment: Alignment) -> Iterator[Fault]:
             yield other - 1, other
 
 
-def _run_together(alignment: Alignment) -> Iterator[Fault]:
-    """Two words without the space between them: "in IPLWhat salary"."""
-    known = {word.lower for word in alignment.source.words}
-    for at, word in enumerate(alignment.text.words):
-        if word.lower not in known and _TOGETHER.search(word.text):
-            yield (at,)
-
-
-_TOGETHER = re.compile(r"[a-z][A-Z]|[A-Z]{2}[A-Z][a-z]{2}")
-
-
-def _peoples_as_owners(alignment: Alignment) -> Iterator[Fault]:
-    """An adjective of a people that becomes an owner: "Papuan calls for peace", "Papuan's calls for peace"."""
-    source, text = alignment.source, alignment.text
-    for at, other in alignment.to_text.items():
-        word, mate = source.words[at], text.words[other]
-        owns = is_owner(mate) and not is_owner(word)
-        if owns and word.text[0].isupper() and word.is_part("a") and alignment.to_text.get(at + 1) == other + 1:
-            yield other, other + 1
-
-
 def _parted_from_of(alignment: Alignment) -> Iterator[Fault]:
     """A form of be between a noun and its "of": "the future of Swift", "will the future be of Swift"."""
     source, text = alignment.source, alignment.text
@@ -328,11 +219,6 @@ def _parted_from_of(alignment: Alignment) -> Iterator[Fault]:
         after = [word.lower for word in text.words[other + 1 : other + 3]]
         if follows and len(after) == 2 and after[0] in closed.BE and after[1] == "of":
             yield other, other + 1, other + 2
-
-
-def _ends_phrase(words: Sequence[Word], at: int) -> bool:
-    after = words[at + 1] if at + 1 < len(words) else None
-    return after is None or (after.kind not in ("name", "content", "light", "number") and after.lower != "of")
 
 
 def _lost_its_verb(source: Reading, text: Reading) -> bool:
@@ -354,3 +240,17 @@ def _may_have_verb(reading: Reading) -> bool:
         if verb.tenses != {""} and not bare and not (verb.passive and verb.first == at):
             return True
     return False
+
+
+_CHECKS = (
+    _bare_forms,
+    _lost_agreement,
+    _asked_by_its_mark,
+    _bent_after_do,
+    _only_gerunds,
+    _lost_relatives,
+    _asked_as_a_noun,
+    _bare_after_be,
+    _parted_from_of,
+    broken_phrases,
+)
