@@ -332,6 +332,14 @@ SAYS_SOMETHING_ELSE = [
     ("Have you ever had a cat?", "Do you ever have a cat?"),
     ("Why is it in such bad state?", "Why is it in bad state?"),
     ("Here are some of the aspects of it.", "Here are the aspects of it."),
+    ("What goes well with crab?", "What goes best with crab?"),
+    ("How will he be president?", "How will he become president?"),
+    ("What is bad design?", "What is the bad design?"),
+    ("What ideas do you have?", "What do you have?"),
+    ("Can I do it with a link alone?", "Can I do it alone with a link?"),
+    ("What can I do with a laptop?", "What can I do with this laptop?"),
+    ("Could they have won?", "Could they win?"),
+    ("What do call centers do?", "What is a call center?"),
     ("In fact, the town had a bad year.", "The town had a bad year in fact."),
     (
         "In London, Farah is eyeing a double victory in the 5000 and 10000 metres for a fifth title in a row.",
@@ -378,6 +386,10 @@ SAYS_NEARLY_THE_SAME = [
     ("He used a sledgehammer.", "He used a sledge hammer."),
     ("How much does it cost to build a robot?", "What does it cost to build a robot?"),
     ("How will I know?", "How do I know?"),
+    ("How do I know if I have it?", "How can I tell if I have it?"),
+    ("What is the capital of Mali?", "Which city is the capital of Mali?"),
+    ("What does it mean?", "What is meant by it?"),
+    ("The firm was weaker.", "The firm became weaker."),
     ("The pups, which are born white, cannot swim.", "The pups are born white and cannot swim."),
 ]
 
@@ -422,6 +434,8 @@ BADLY_FORMED = [
     ("How is CGPA calculated?", "How is the CGPA calculation?"),
     ("What is figurative language?", "What is a figurative language?"),
     ("Why is Ann not on Quora?", "Why is Ann not Quora?"),
+    ("What does market fit mean?", "What is market fit mean?"),
+    ("Why is it a tragedy?", "Why does it is a tragedy?"),
     ("The others are Chile, the Dominican Republic and Malta.", "The others are Chile, Dominican Republic and Malta."),
     ("It has two eyes, of which one is red and one is blue.", "It has two eyes, one is red and one is blue."),
 ]

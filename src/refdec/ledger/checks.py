@@ -9,7 +9,14 @@ from refdec.ledger.clauses import spliced, unfinished
 from refdec.ledger.comparatives import degrees
 from refdec.ledger.doers import doers
 from refdec.ledger.forms import plurals, tenses
-from refdec.ledger.links import moved_appositions, moved_modifiers, moved_openings, moved_places, moved_quantifiers
+from refdec.ledger.links import (
+    moved_appositions,
+    moved_focus,
+    moved_modifiers,
+    moved_openings,
+    moved_places,
+    moved_quantifiers,
+)
 from refdec.ledger.logic import choices, conditions, modals, negation, persons, question, sequence
 from refdec.ledger.roles import numbers, roles, turned_spans, units
 from refdec.ledger.small_words import small_words
@@ -36,6 +43,7 @@ CHECKS = (
     doers,
     moved_modifiers,
     moved_quantifiers,
+    moved_focus,
     moved_places,
     moved_openings,
     moved_appositions,

@@ -68,7 +68,9 @@ def degrees(alignment: Alignment) -> Iterator[Change]:
     turned = _is_comparing(source.words) and _is_comparing(text.words)
     for at, other in sorted(() if turned else alignment.to_text.items()):
         word, mate = source.words[at], text.words[other]
-        shared = {base for base, part in word.bases if part == "a"} & {base for base, part in mate.bases if part == "a"}
+        shared = {base for base, part in word.bases if part in "ar"} & {
+            base for base, part in mate.bases if part in "ar"
+        }
         if not shared or word.lower == mate.lower:
             continue
         degree, other_degree = _degree(source.words, at, shared), _degree(text.words, other, shared)
@@ -82,6 +84,7 @@ def _is_comparing(words: Sequence[Word]) -> bool:
     return "than" in said or said.count("as") > 1 or ("so" in said and "as" in said)
 
 
+_ADVERBS = {"well": "JJ", "badly": "JJ", "better": "JJR", "worse": "JJR", "best": "JJS", "worst": "JJS"}
 _PERIPHRASES = {"more": "JJR", "less": "JJR", "most": "JJS", "least": "JJS"}
 
 
@@ -89,7 +92,7 @@ def _degree(words: Sequence[Word], at: int, bases: Set[str]) -> str:
     """The degree of an adjective with one of these bases, as a tag; "" where the form does not tell."""
     said = _PERIPHRASES.get(words[at - 1].lower) if at else None
     found = {tag for base in bases for tag in tags(words[at].lower, base, "a")}
-    return said or (found.pop() if len(found) == 1 else "")
+    return said or _ADVERBS.get(words[at].lower) or (found.pop() if len(found) == 1 else "")
 
 
 def _converse(changes: list[Change], opposites: Sequence[Change]) -> list[Change]:

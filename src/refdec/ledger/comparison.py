@@ -121,13 +121,15 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
         cost = lost_price(source, at, alignment.used_source)
         if is_owner(source.words[at]) and not _names_an_owner(text):
             cost = max(cost, COSTS.owner)
-        if _opens_as_gerund(source, at):
+        if _opens_as_gerund(source, at) or _is_asked_for(source, at):
             cost = COSTS.lost
         if _is_said_otherwise(alignment, at, in_source=True):
             cost = COSTS.determiner
         yield change(_kind(source.words[at], "lost"), source, (at,), text, (), cost)
     for at in alignment.free_text():
         cost = new_price(text, at, alignment.used_text)
+        if not {"become", "get"}.isdisjoint(text.words[at].names):  # "be president", "become president"
+            cost = max(cost, COSTS.vague)
         if _is_said_otherwise(alignment, at, in_source=False):
             cost = COSTS.determiner
         yield change(_kind(text.words[at], "new"), source, (), text, (at,), cost)
@@ -136,6 +138,11 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
 def _opens_as_gerund(reading: Reading, at: int) -> bool:
     """Whether what is said is about doing a thing and not about the thing: "Making a decision is hard"."""
     return at == 0 and reading.words[0].kind == "light" and reading.words[0].lower.endswith("ing")
+
+
+def _is_asked_for(reading: Reading, at: int) -> bool:
+    """Whether a question asks for this: "what ideas do you have"."""
+    return reading.question and at > 0 and reading.words[at - 1].lower in ("what", "which")
 
 
 def _names_an_owner(reading: Reading) -> bool:
@@ -153,6 +160,7 @@ def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
     if not reading.question:
         return False
     named = bool(at) and reading.words[at - 1].lower in ("what", "which") and reading.words[at].is_part("n")
+    named = named and reading.words[min(at + 1, len(reading.words) - 1)].lower in closed.BE  # not "which books do you"
     if named and any(word.lower in ("what", "which") for word in other.words):  # "which city", "what"
         return True
     small = {word.lower for word in other.words if word.kind == "link"}

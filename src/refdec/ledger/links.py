@@ -66,6 +66,14 @@ def moved_quantifiers(alignment: Alignment) -> Iterator[Change]:
             yield change("moved", source, (at, counted), text, (other,), COSTS.moved)
 
 
+def moved_focus(alignment: Alignment) -> Iterator[Change]:
+    """An "alone" that goes with another word: "with a link alone", "alone with a link"."""
+    source, text = alignment.source, alignment.text
+    for at, other in sorted(alignment.to_text.items()):
+        if source.words[at].lower == "alone" == text.words[other].lower and alignment.to_text.get(at - 1) != other - 1:
+            yield change("moved", source, (at,), text, (other,), COSTS.moved)
+
+
 def moved_places(alignment: Alignment) -> Iterator[Change]:
     """A place of the verb that became one of its subject: "Ann was held in Bonn", "Ann in Bonn was held"."""
     source, text = alignment.source, alignment.text

@@ -10,6 +10,7 @@ from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment, counted
 from refdec.ledger.change import Change, change
 from refdec.ledger.costs import COSTS
+from refdec.ledger.grammar import verb_forms
 from refdec.ledger.reading import Reading, Word
 
 
@@ -252,8 +253,23 @@ def _asked_otherwise(alignment: Alignment) -> Iterator[Change]:
     ways, other_ways = _asks_how_much(source), _asks_how_much(text)
     if ways and other_ways and ways != other_ways:
         yield Change("question", "how", "how", None, None, COSTS.asked)
-    if {_opening(source), _opening(text)} == {"have", "do"}:
+    if {_opening(source), _opening(text)} == {"have", "do"} or _is_unreal(source) != _is_unreal(text):
         yield change("tense", source, (0,), text, (0,), COSTS.tense)
+    if _asks_what_is_done(source) != _asks_what_is_done(text):
+        yield Change("question", "do", "do", None, None, COSTS.asked)
+
+
+def _is_unreal(reading: Reading) -> bool:
+    """Whether a modal has "have" behind it: "could they have won"."""
+    modal = next((at for at, word in enumerate(reading.words) if word.kind == "modal"), len(reading.words))
+    following = pairwise(reading.words[modal + 1 :])
+    return any(one.lower == "have" and "participle" in verb_forms(two.lower) for one, two in following)
+
+
+def _asks_what_is_done(reading: Reading) -> bool:
+    """ "What do call centers do?" """
+    said = [word.lower for word in reading.words if word.kind != "mark"]
+    return said[:1] == ["what"] and said[-1] == "do"
 
 
 def choices(alignment: Alignment) -> Iterator[Change]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from refdec.ledger import function_words as closed
 from refdec.ledger.alignment import Alignment
+from refdec.ledger.grammar import verb_forms
 from refdec.ledger.reading import Reading
 
 
@@ -38,7 +39,8 @@ def is_support(alignment: Alignment, at: int, in_source: bool) -> bool:
     if reading.words[at].meaning.names & {"get", "become"} and at + 1 in (
         alignment.used_source if in_source else alignment.used_text
     ):
-        return True  # "got invited", "became weaker"
+        state = reading.words[at + 1].lower
+        return "participle" in verb_forms(state) or state.endswith("er")  # "got invited", "became weaker"
     return any(
         match.step.kind in ("family", "form") and at < (match.source if in_source else match.text)[0] < at + 5
         for match in alignment.matches

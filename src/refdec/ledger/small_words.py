@@ -207,7 +207,8 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
         other_is_some = bool({"a", "an", "some"} & (names | others))
         some_is_lost = names == {"some"} and not others and not source.question
         cost = COSTS.determiner
-        pointed = {*(names - others), *(others - names)} <= _POINTING and not (names and others)
+        changed = (names ^ others) - {"a", "an"}
+        pointed = changed <= _POINTING and names - changed <= {"a", "an"} and others - changed <= {"a", "an"}
         degree = "such" in names ^ others
         some_is_lost |= "some" in names - others and not source.question
         if (one_is_known and other_is_some) or some_is_lost or pointed or degree:

@@ -63,6 +63,33 @@ def _bare_forms(alignment: Alignment) -> Iterator[Fault]:
             yield other - 1, other
 
 
+def _mixed_auxiliaries(alignment: Alignment) -> Iterator[Fault]:
+    """A form of be for one of do in a question, or both: "what is it mean", "why does it is a success"."""
+    source, text = alignment.source, alignment.text
+    if not (source.question and text.question):
+        return
+    here, there = _first_auxiliary(source), _first_auxiliary(text)
+    if here is None or there is None:
+        return
+    first, other_first = source.words[here].lower, text.words[there].lower
+    last = next((word for word in reversed(text.words) if word.kind != "mark"), text.words[0])
+    bare = verb_forms(last.lower) == {"base"} and last.lower in {word.lower for word in source.words}
+    other_clause = any(word.lower in ("that", "who", "which") or word.lower in closed.DO for word in text.words)
+    meant = first in closed.DO and other_first in closed.BE and bare and not other_clause and not _has_participle(text)
+    counts = [sum(word.lower == first for word in reading.words) for reading in (source, text)]
+    both = first in closed.BE and other_first in closed.DO and counts[0] <= counts[1]
+    if meant or both:
+        yield (there,)
+
+
+def _first_auxiliary(reading: Reading) -> int | None:
+    return next((at for at, word in enumerate(reading.words) if word.kind in ("auxiliary", "modal")), None)
+
+
+def _has_participle(reading: Reading) -> bool:
+    return any(verb_forms(word.lower) & {"participle", "ing"} for word in reading.words)
+
+
 def _gerunds(reading: Reading) -> int:
     return sum(word.lower.endswith("ing") for word in reading.words)
 
@@ -247,6 +274,7 @@ _CHECKS = (
     _lost_agreement,
     _asked_by_its_mark,
     _bent_after_do,
+    _mixed_auxiliaries,
     _only_gerunds,
     _lost_relatives,
     _asked_as_a_noun,

@@ -94,13 +94,14 @@ def _bare_participles(alignment: Alignment) -> Iterator[Fault]:
 
 
 def _one_of_a_mass(alignment: Alignment) -> Iterator[Fault]:
-    """An article for what cannot be counted: "what is figurative language", "what is a figurative language"."""
+    """An article for what is asked for in general: "what is language", "what is a language", "what is the language"."""
     source, text = alignment.source, alignment.text
     for at in range(2, len(text.words) - 1):
-        if text.words[at].lower not in ("a", "an") or text.words[at - 2].lower != "what":
+        if text.words[at].lower not in ("a", "an", "the") or text.words[at - 2].lower != "what":
             continue
         origin = alignment.to_source.get(at + 1)
-        if origin and source.words[origin - 1].lower in closed.BE and text.words[at - 1].lower in closed.BE:
+        named = text.words[at + 1].text[0].isupper()
+        if origin and not named and source.words[origin - 1].lower == text.words[at - 1].lower == "is":
             yield at, at + 1
 
 
