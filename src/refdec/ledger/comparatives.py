@@ -68,12 +68,11 @@ def degrees(alignment: Alignment) -> Iterator[Change]:
     turned = _is_comparing(source.words) and _is_comparing(text.words)
     for at, other in sorted(() if turned else alignment.to_text.items()):
         word, mate = source.words[at], text.words[other]
-        shared = {base for base, part in word.bases if part in "ar"} & {
-            base for base, part in mate.bases if part in "ar"
-        }
-        if not shared or word.lower == mate.lower:
+        bases, others = ({base for base, part in item.bases if part in "ar"} for item in (word, mate))
+        if bases.isdisjoint(others) or word.lower == mate.lower:
             continue
-        degree, other_degree = _degree(source.words, at, shared), _degree(text.words, other, shared)
+        degree = _degree(source.words, at, bases & others)
+        other_degree = _degree(text.words, other, bases & others)
         if degree and other_degree and degree != other_degree:
             yield change("degree", source, (at,), text, (other,), COSTS.degree)
 
@@ -89,7 +88,7 @@ _PERIPHRASES = {"more": "JJR", "less": "JJR", "most": "JJS", "least": "JJS"}
 
 
 def _degree(words: Sequence[Word], at: int, bases: Set[str]) -> str:
-    """The degree of an adjective with one of these bases, as a tag; "" where the form does not tell."""
+    """The degree of an adjective or adverb with one of these bases, as a tag; "" where the form does not tell."""
     said = _PERIPHRASES.get(words[at - 1].lower) if at else None
     found = {tag for base in bases for tag in tags(words[at].lower, base, "a")}
     return said or _ADVERBS.get(words[at].lower) or (found.pop() if len(found) == 1 else "")

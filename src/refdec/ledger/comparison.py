@@ -121,8 +121,8 @@ def _left_over(alignment: Alignment) -> Iterator[Change]:
         cost = lost_price(source, at, alignment.used_source)
         if is_owner(source.words[at]) and not _names_an_owner(text):
             cost = max(cost, COSTS.owner)
-        if _opens_as_gerund(source, at) or _is_asked_for(source, at):
-            cost = COSTS.lost
+        if _opens_as_gerund(source, at) or _follows_question_word(source, at):
+            cost = max(cost, COSTS.lost)
         if _is_said_otherwise(alignment, at, in_source=True):
             cost = COSTS.determiner
         yield change(_kind(source.words[at], "lost"), source, (at,), text, (), cost)
@@ -140,8 +140,8 @@ def _opens_as_gerund(reading: Reading, at: int) -> bool:
     return at == 0 and reading.words[0].kind == "light" and reading.words[0].lower.endswith("ing")
 
 
-def _is_asked_for(reading: Reading, at: int) -> bool:
-    """Whether a question asks for this: "what ideas do you have"."""
+def _follows_question_word(reading: Reading, at: int) -> bool:
+    """Whether a question asks for just this: "what ideas do you have"."""
     return reading.question and at > 0 and reading.words[at - 1].lower in ("what", "which")
 
 
@@ -159,7 +159,7 @@ def _is_said_otherwise(alignment: Alignment, at: int, in_source: bool) -> bool:
         return True
     if not reading.question:
         return False
-    named = bool(at) and reading.words[at - 1].lower in ("what", "which") and reading.words[at].is_part("n")
+    named = _follows_question_word(reading, at) and reading.words[at].is_part("n")
     named = named and reading.words[min(at + 1, len(reading.words) - 1)].lower in closed.BE  # not "which books do you"
     if named and any(word.lower in ("what", "which") for word in other.words):  # "which city", "what"
         return True

@@ -82,8 +82,8 @@ def moved_places(alignment: Alignment) -> Iterator[Change]:
         there = _preposition(text.words, other) if here else 0
         if not there or source.words[here].lower != text.words[there].lower:
             continue
-        of_verb = here - 1 in alignment.to_text and _may_be_verb(source.words[here - 1])
-        of_noun = there - 1 in alignment.to_source and not _may_be_verb(text.words[there - 1])
+        of_verb = here - 1 in alignment.to_text and _is_surely_verb(source.words[here - 1])
+        of_noun = there - 1 in alignment.to_source and not _is_surely_verb(text.words[there - 1])
         if of_verb and of_noun and _begins_verb(text, other + 1):
             yield change("moved", source, (here, at), text, (there, other), COSTS.moved)
 
@@ -128,7 +128,7 @@ def _preposition(words: Sequence[Word], at: int) -> int:
     return 0
 
 
-def _may_be_verb(word: Word) -> bool:
+def _is_surely_verb(word: Word) -> bool:
     return word.is_part("v") and not word.is_part("n")
 
 

@@ -195,7 +195,7 @@ def _is_any(reading: Reading, at: int) -> bool:
     return any(map(is_plural, nouns))
 
 
-_POINTING = closed.words("this these those")
+_THESE = closed.words("this these those")
 
 
 def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[int], is_any: bool) -> Iterator[Change]:
@@ -208,7 +208,7 @@ def _determiners(alignment: Alignment, gap: Sequence[int], other_gap: Sequence[i
         some_is_lost = names == {"some"} and not others and not source.question
         cost = COSTS.determiner
         changed = (names ^ others) - {"a", "an"}
-        pointed = changed <= _POINTING and names - changed <= {"a", "an"} and others - changed <= {"a", "an"}
+        pointed = changed <= _THESE and names - changed <= {"a", "an"} and others - changed <= {"a", "an"}
         degree = "such" in names ^ others
         some_is_lost |= "some" in names - others and not source.question
         if (one_is_known and other_is_some) or some_is_lost or pointed or degree:

@@ -197,7 +197,7 @@ def _only_gerunds(alignment: Alignment) -> Iterator[Fault]:
 def _lost_relatives(alignment: Alignment) -> Iterator[Fault]:
     """A clause that lost its relative: "in low gear, which is ploughing", "in low gear is ploughing"."""
     source, text = alignment.source, alignment.text
-    if _joined(text) > _joined(source):  # "the pups, which are white, swim", "the pups are white and swim"
+    if _conjunctions(text) > _conjunctions(source):  # "the pups, which are white, swim", "the pups are white and swim"
         return
     for at in range(1, len(source.words) - 1):
         link = at - 1 if source.words[at - 1].kind == "preposition" else at
@@ -213,7 +213,7 @@ def _lost_relatives(alignment: Alignment) -> Iterator[Fault]:
             yield tuple(range(first, last + 1))
 
 
-def _joined(reading: Reading) -> int:
+def _conjunctions(reading: Reading) -> int:
     return sum(word.lower in ("and", "but", "so", ";") for word in reading.words)
 
 
